@@ -1,5 +1,5 @@
 """Which request runs, and when?
 
-Owns the waiting queue and the lanes. Knows no placement, no victim and no page: it hears from admission whether a
-request can start.
+Owns the waiting queue and the lanes. Knows no placement, no victim and no page: it hears from
+admission whether a request can start.
 """
