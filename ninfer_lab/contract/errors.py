@@ -1,9 +1,8 @@
 """What can go wrong, said the same way everywhere: what was found, what is legal, what to do.
 
-Owns the error classes. An *expected* outcome (blocked, skipped, infeasible) is never one of these: it is
-a value. A caller's mistake is a `NinferLabError`; a broken law is `InvariantBroken`, after which the
-engine that raised it must not be used again.
-Does not know who raises.
+Owns the error classes. An *expected* outcome (blocked, skipped, infeasible) is never one of these:
+it is a value. A caller's mistake is a `NinferLabError`; a broken law is `InvariantBroken`, after
+which the engine that raised it must not be used again. Does not know who raises.
 """
 
 from __future__ import annotations
@@ -37,7 +36,9 @@ class PromptError(NinferLabError):
 
 
 class CheckpointError(NinferLabError):
-    """A model folder that cannot be served: missing tensor, wrong shape, unknown architecture, broken file."""
+    """A model folder that cannot be served: missing tensor, wrong shape, unknown architecture,
+    broken file.
+    """
 
 
 class PlanRefused(NinferLabError):

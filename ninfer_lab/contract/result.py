@@ -1,0 +1,106 @@
+"""What is the case now? The absolute results that Program hands back and ResourceManager adopts
+(TXN-5).
+
+Owns result values: complete states of owners, never deltas. Does not know how they came about.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ninfer_lab.contract.candidate import AdmissionCandidate
+from ninfer_lab.contract.checkpoint import CheckpointSummary
+from ninfer_lab.contract.ids import CheckpointRef, OwnerRef, SequenceHandle
+from ninfer_lab.contract.target import StateTransition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerState:
+    """One inactive owner as it now is, with all its checkpoints."""
+
+    ref: OwnerRef
+    checkpoints: tuple[CheckpointSummary, ...]
+
+    def __str__(self) -> str:
+        return f"{self.ref}: " + (", ".join(map(str, self.checkpoints)) or "no checkpoint")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerEnd:
+    """An inactive owner that is no more, and exactly which checkpoints went with it (TXN-5)."""
+
+    ref: OwnerRef
+    deleted: frozenset[CheckpointRef]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceResult:
+    """An admission, committed: absolute and stable.
+
+    Attributes:
+        handle: The active sequence, its completion guaranteed.
+        consumed: The source's owner when it became the active lineage.
+        evicted: Owners released under pressure.
+        resource_revision: After the commit.
+    """
+
+    handle: SequenceHandle
+    candidate: AdmissionCandidate
+    state: StateTransition
+    cow_pages: int
+    consumed: OwnerEnd | None
+    evicted: tuple[OwnerEnd, ...]
+    resource_revision: int
+
+
+class CaptureOutcome(Enum):
+    """What happened at a frontier where a checkpoint was wanted. Skipping is never a failure
+    (INV-15).
+    """
+
+    CAPTURED = "captured"
+    NO_STATE_SLOT = "no free Device state slot"
+    NO_KV_PAGE = "no free Device page for the writer's copy of the tail"
+    NOT_WANTED = "nothing is captured at this frontier"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaptureResult:
+    """One wanted checkpoint.
+
+    Attributes:
+        checkpoint: What was captured, if it was.
+        replaced: The older rewrite checkpoint of the lineage that it took the place of.
+    """
+
+    outcome: CaptureOutcome
+    frontier_tokens: int
+    checkpoint: CheckpointSummary | None = None
+    replaced: CheckpointRef | None = None
+
+
+class SequenceEnd(Enum):
+    """How an active sequence settles (ACT-5)."""
+
+    PUBLISH = "publish"
+    """Its state becomes the endpoint; older checkpoints of the lineage stay."""
+    KEEP_CHECKPOINTS = "keep_checkpoints"
+    """Its state is not to be continued; checkpoints of the lineage stay, if there are any."""
+    DISCARD = "discard"
+    """Everything goes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settlement:
+    """The end of an active sequence.
+
+    Attributes:
+        published: The inactive owner left behind, `None` if nothing was kept.
+        frontier_tokens: Tokens the state had consumed.
+        resource_revision: After the settlement.
+    """
+
+    published: OwnerState | None
+    frontier_tokens: int
+    resource_revision: int

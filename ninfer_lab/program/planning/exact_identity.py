@@ -1,0 +1,35 @@
+"""Is this checkpoint the exact beginning of that prompt? (IDN-1, IDN-3)
+
+Owns the comparison that proves a hit: identity, every token below the frontier, and the execution
+cuts. A digest or a session key never gets here as an argument (IDN-4).
+"""
+
+from __future__ import annotations
+
+from ninfer_lab.contract.candidate import NotReusable
+from ninfer_lab.contract.prompt import PreparedPrompt
+from ninfer_lab.program.storage.continuation_store import Continuation
+
+
+def compare(
+    prompt: PreparedPrompt, owner: Continuation, frontier_tokens: int
+) -> NotReusable | None:
+    """The first difference, or `None` if the checkpoint may be reused.
+
+    The last prompt token is always computed anew, since its logits give the first output token.
+    """
+    if owner.identity != prompt.identity:
+        return NotReusable.IDENTITY_DIFFERS
+    if frontier_tokens >= len(prompt.tokens):
+        return NotReusable.FRONTIER_TOO_DEEP
+    if owner.history.common_prefix_tokens(prompt.tokens) < frontier_tokens:
+        return NotReusable.TOKENS_DIFFER
+    if _below(owner.execution_frontiers_tokens, frontier_tokens) != _below(
+        prompt.rewrite_execution_frontiers, frontier_tokens
+    ):
+        return NotReusable.EXECUTION_CUTS_DIFFER
+    return None
+
+
+def _below(frontiers_tokens: tuple[int, ...], frontier_tokens: int) -> tuple[int, ...]:
+    return tuple(f for f in frontiers_tokens if f < frontier_tokens)

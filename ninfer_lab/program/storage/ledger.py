@@ -1,0 +1,89 @@
+"""What does Program hold, all in all?
+
+Owns the stores side by side: pages, states, inactive continuations, active sequences. Everything
+that counts or pictures the whole reads it here; what changes it are the transactions. Does not know
+plans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ninfer_lab.contract.capacity import Capacity, Occupancy
+from ninfer_lab.contract.errors import InvariantBroken
+from ninfer_lab.contract.ids import LaneId, PageId, SequenceHandle, SequenceId
+from ninfer_lab.contract.placement import CheckpointPlacement, LedgerSnapshot
+from ninfer_lab.program.storage.active_sequence import ActiveSequence
+from ninfer_lab.program.storage.continuation_store import ContinuationStore
+from ninfer_lab.program.storage.occupancy import occupancy_of
+from ninfer_lab.program.storage.page_pool import PagePool
+from ninfer_lab.program.storage.state_store import StateStore
+
+
+class Ledger:
+    """The stores and their sum."""
+
+    def __init__(self, capacity: Capacity) -> None:
+        self.capacity = capacity
+        self.pages = PagePool(capacity.device_kv_pages)
+        self.states = StateStore(capacity.device_state_slots)
+        self.continuations = ContinuationStore()
+        self.sequences: dict[SequenceId, ActiveSequence] = {}
+
+    @property
+    def reserved_pages(self) -> int:
+        """Guaranteed growth of all active sequences: counted, never kept (ACC-1)."""
+        return sum(sequence.reserved_pages for sequence in self.sequences.values())
+
+    @property
+    def free_pages(self) -> int:
+        """Neither allocated nor reserved: what anybody may have (INV-8)."""
+        return self.pages.capacity_pages - self.pages.allocated_pages - self.reserved_pages
+
+    @property
+    def free_states(self) -> int:
+        return self.states.capacity_slots - self.states.allocated_slots
+
+    def occupancy(self) -> Occupancy:
+        """Used_r now (ACC-1)."""
+        return occupancy_of(
+            self.capacity,
+            state_slots=self.states.allocated_slots,
+            kv_pages=self.pages.allocated_pages,
+            reserved_kv_pages=self.reserved_pages,
+        )
+
+    def sequence(self, handle: SequenceHandle) -> ActiveSequence:
+        """The live sequence behind a handle.
+
+        Raises:
+            InvariantBroken: It has settled, or never was.
+        """
+        found = self.sequences.get(handle.id)
+        if found is None or found.handle != handle:
+            raise InvariantBroken("ACT handle", f"{handle} is not active")
+        return found
+
+    def lane_is_taken(self, lane: LaneId) -> bool:
+        return any(sequence.handle.lane == lane for sequence in self.sequences.values())
+
+    def release_checkpoints(self, checkpoints: Iterable[CheckpointPlacement]) -> None:
+        """Lets go of their images and pages; the last reference frees."""
+        for checkpoint in checkpoints:
+            self.states.release(checkpoint.state_slot)
+            self.pages.release(checkpoint.pages)
+
+    def snapshot(
+        self, resource_revision: int, row_tables: tuple[tuple[LaneId, tuple[PageId, ...]], ...]
+    ) -> LedgerSnapshot:
+        """A complete picture (for laws, recordings, views)."""
+        return LedgerSnapshot(
+            resource_revision=resource_revision,
+            occupancy=self.occupancy(),
+            owners=tuple(c.placement for c in self.continuations.all()),
+            sequences=tuple(self.sequences[i].placement for i in sorted(self.sequences)),
+            state_references=self.states.references(),
+            state_pins=self.states.pins(),
+            page_references=self.pages.references(),
+            row_tables=row_tables,
+        )
