@@ -1,0 +1,137 @@
+"""What does a person type?
+
+Owns the `ninfer-lab` command: parsing, and the one line that a mistake ends in. Every command is a
+few words of `lab`; whatever needs torch, Jupyter or time is imported inside the command, so that
+`--help` answers at once. Does not know how anything is done.
+Source: rules CLI-1 and BAD-1.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer.exceptions import TyperException
+
+from ninfer_lab.contract.errors import NinferLabError
+
+MISTAKE_EXIT_CODE = 2
+"""What the command returns when the person can mend it; 1 is left for faults of the program."""
+
+INTERRUPTED_EXIT_CODE = 130
+"""What a shell reports for a command that Ctrl-C ended."""
+
+EXTRA_OF_MODULE = {
+    "torch": "torch",
+    "numpy": "torch",
+    "safetensors": "torch",
+    "jupyterlab": "notebooks",
+    "matplotlib": "notebooks",
+    "nbclient": "notebooks",
+    "nbformat": "notebooks",
+    "polars": "notebooks",
+    "transformers": "test",
+}
+"""Which extra of the project brings a module that the core does without."""
+
+app = typer.Typer(
+    name="ninfer-lab",
+    help="A workbench for the context cache of hybrid language models.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+NotebooksFolder = Annotated[
+    Path | None,
+    typer.Option("--notebooks", help="Folder of the notebooks; the checkout's own by default."),
+]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs one command line and exits.
+
+    Args:
+        arguments: What stands after the command's name; the process's own by default. None at all
+            asks for help.
+
+    Raises:
+        SystemExit: Always: 0 done, 2 after one line for a person's mistake, 130 for Ctrl-C.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # counts only before torch is imported
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        code = app(args=given or ["--help"], prog_name="ninfer-lab", standalone_mode=False)
+    except TyperException as mistake:
+        sys.exit(_refuse(f"{mistake.format_message()} (see `ninfer-lab --help`)"))
+    except NinferLabError as mistake:
+        sys.exit(_refuse(str(mistake)))
+    except ModuleNotFoundError as missing:
+        extra = EXTRA_OF_MODULE.get((missing.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        legal = f"legal: an environment with the extra '{extra}' (pip install -e '.[{extra}]')"
+        sys.exit(_refuse(f"python module {missing.name}: found nothing; {legal}"))
+    except (KeyboardInterrupt, typer.Abort):
+        typer.echo("ninfer-lab: interrupted", err=True)
+        sys.exit(INTERRUPTED_EXIT_CODE)
+    sys.exit(code)
+
+
+@app.command()
+def start(
+    notebooks: NotebooksFolder = None,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes a free one.")] = 8888,
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+) -> None:
+    """Open JupyterLab on the first notebook."""
+    from ninfer_lab.lab.notebooks import NotebookShelf
+    from ninfer_lab.lab.workbench import WorkbenchLaunch
+
+    shelf = NotebookShelf.find(notebooks)
+    WorkbenchLaunch(first=shelf.first(), port=port, opens_browser=browser).replace_this_process()
+
+
+@app.command()
+def build_notebooks(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Notebooks, as `00_start_here`; all by default.")
+    ] = None,
+    notebooks: NotebooksFolder = None,
+    timeout_s: Annotated[float, typer.Option(min=1.0, help="Limit for one cell, seconds.")] = 300.0,
+) -> None:
+    """Run notebooks from a fresh kernel and write them back with their outputs."""
+    from ninfer_lab.lab.notebooks import NotebookShelf, build_notebook
+
+    shelf = NotebookShelf.find(notebooks)
+    for path in shelf.select(tuple(names or ())):
+        typer.echo(str(build_notebook(path, cell_timeout_s=timeout_s)))
+
+
+@app.command()
+def train_tiny(
+    out: Annotated[Path, typer.Option(help="Folder of the checkpoint; replaced when it is done.")],
+    seed: Annotated[int, typer.Option(min=0, help="Decides weights and conversations.")] = 0,
+    minutes: Annotated[float, typer.Option(min=0.1, help="Stop after so long.")] = 60.0,
+) -> None:
+    """Train the small model of `datasets/tiny` again, from a seed."""
+    from ninfer_lab.lab.tiny_model.train import train_tiny as train
+
+    typer.echo(str(train(out, seed=seed, minutes=minutes)))
+
+
+@app.command()
+def bench() -> None:
+    """Measure the engine against transformers and print the README's table."""
+    from ninfer_lab.lab.bench import main as run_bench
+
+    run_bench()
+
+
+def _refuse(line: str) -> int:
+    """Prints a mistake as one line and returns the exit code for it."""
+    typer.echo(f"ninfer-lab: {' '.join(line.split())}", err=True)
+    return MISTAKE_EXIT_CODE

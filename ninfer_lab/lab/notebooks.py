@@ -1,0 +1,215 @@
+"""Where are the notebooks, and how is one run and written back?
+
+Owns the shelf (the folder, in reading order) and the build: a fresh kernel, offline, from top to
+bottom, then the file is replaced in one step, or kept as it was. Knows neither what a notebook says
+nor the rules it must keep (`notebook_rules`).
+Source: rules NB-2, NB-4 and BAD-1.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from nbformat import NotebookNode
+
+import ninfer_lab
+from ninfer_lab.contract.clock import MonotonicClock
+from ninfer_lab.contract.errors import NinferLabError
+from ninfer_lab.lab.notebook_rules import WIDGET_VIEW, has_static_form, notebook_faults
+
+KERNEL_NAME = "python3"
+KERNEL_ENVIRONMENT = {
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "OMP_WAIT_POLICY": "PASSIVE",
+}
+"""What every kernel of a build starts with: no hub, and threads that do not spin in waiting."""
+
+REFUSE_NETWORK = "__import__('ninfer_lab.lab.offline', fromlist=['offline']).refuse_network()"
+
+
+class NotebookError(NinferLabError):
+    """A notebook that is missing, that fails, or that may not be committed as it stands."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotebookBuild:
+    """What one build wrote."""
+
+    path: Path
+    size_bytes: int
+    duration_ns: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path.name}: ran in {self.duration_ns / 1e9:.1f} s, "
+            f"wrote {self.size_bytes / 1e3:.0f} kB"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotebookShelf:
+    """The notebooks of a folder, by number."""
+
+    paths: tuple[Path, ...]
+
+    @classmethod
+    def find(cls, folder: Path | None = None) -> Self:
+        """The shelf in `folder`, else the checkout's own, else the working directory's.
+
+        Raises:
+            NotebookError: No such folder, or no notebook in it.
+        """
+        places = (
+            (Path(ninfer_lab.__file__).parents[1] / "notebooks", Path.cwd() / "notebooks")
+            if folder is None
+            else (folder,)
+        )
+        for place in dict.fromkeys(places):
+            paths = tuple(sorted(place.resolve().glob("[0-9]*.ipynb")))
+            if paths:
+                return cls(paths=paths)
+        raise NotebookError(
+            "notebooks",
+            found=f"no numbered .ipynb in {' or '.join(map(str, dict.fromkeys(places)))}",
+            legal="a checkout of the project, or --notebooks FOLDER",
+        )
+
+    def first(self) -> Path:
+        """The notebook a reader opens first."""
+        return self.paths[0]
+
+    def select(self, names: tuple[str, ...]) -> tuple[Path, ...]:
+        """The notebooks of these names, with or without suffix, in reading order; all for none.
+
+        Raises:
+            NotebookError: A name that is not on the shelf.
+        """
+        by_name = {path.stem: path for path in self.paths}
+        wanted = [name.removesuffix(".ipynb") for name in names]
+        for name in wanted:
+            if name not in by_name:
+                raise NotebookError("notebook", found=name, legal=", ".join(by_name))
+        return tuple(path for name, path in by_name.items() if not wanted or name in wanted)
+
+
+def build_notebook(path: Path, *, cell_timeout_s: float) -> NotebookBuild:
+    """Runs a notebook and writes it back with its outputs, without widget state.
+
+    Args:
+        path: The `.ipynb`, source and result in one.
+        cell_timeout_s: Limit for one cell, in seconds.
+
+    Raises:
+        NotebookError: A cell failed, or the result breaks a rule of `notebook_rules`; the file is
+            as it was.
+
+    Effects: replaces the file in one step.
+    """
+    clock = MonotonicClock()
+    start_ns = clock.now_ns()
+    notebook = run_notebook(path, cell_timeout_s=cell_timeout_s)
+    duration_ns = clock.now_ns() - start_ns
+    strip(notebook)
+    content = (nbformat.writes(notebook) + "\n").encode()
+    faults = notebook_faults(notebook, size_bytes=len(content))
+    if faults:
+        raise NotebookError(
+            path.name, found=" | ".join(faults), legal="a notebook without faults; file kept"
+        )
+    _replace(path, content)
+    return NotebookBuild(path=path, size_bytes=len(content), duration_ns=duration_ns)
+
+
+def run_notebook(path: Path, *, cell_timeout_s: float) -> NotebookNode:
+    """Runs a notebook from a fresh kernel that cannot reach the network.
+
+    Its folder is the working directory, as in JupyterLab. Reads only; the file stays as it is.
+
+    Returns:
+        The notebook with its outputs.
+
+    Raises:
+        NotebookError: The file is no notebook, a cell failed or took longer than `cell_timeout_s`.
+    """
+    try:
+        notebook: NotebookNode = nbformat.read(path, as_version=4)
+    except (OSError, ValueError) as unreadable:
+        raise NotebookError(path.name, found=str(unreadable), legal="nbformat 4") from unreadable
+    with tempfile.TemporaryDirectory(prefix="ninfer-lab-kernel-") as profile:
+        client = NotebookClient(
+            notebook,
+            timeout=cell_timeout_s,
+            kernel_name=KERNEL_NAME,
+            resources={"metadata": {"path": str(path.parent)}},
+            store_widget_state=False,
+            record_timing=False,
+            coalesce_streams=True,
+            extra_arguments=[
+                f"--IPKernelApp.exec_lines={REFUSE_NETWORK}",
+                "--HistoryManager.enabled=False",
+            ],
+        )
+        try:
+            client.execute(env={**os.environ, **KERNEL_ENVIRONMENT, "IPYTHONDIR": profile})
+        except CellExecutionError as failed:
+            where = _failed_cell(notebook)
+            raise NotebookError(
+                f"{path.name}, cell {where}",
+                found=f"{failed.ename}: {failed.evalue}",
+                legal="a notebook that runs top to bottom, offline",
+            ) from failed
+        except (CellTimeoutError, DeadKernelError) as lost:
+            raise NotebookError(
+                path.name,
+                found=str(lost).strip().splitlines()[0],
+                legal=f"cells of at most {cell_timeout_s:g} s in a kernel that lives",
+            ) from lost
+    return notebook
+
+
+def strip(notebook: NotebookNode) -> None:
+    """Removes what differs from machine to machine, and what needs a kernel to be seen.
+
+    Widget state, cell metadata other than tags, the interpreter's version, and the live view of a
+    widget that has a static form. Outputs stay.
+
+    Effects: changes `notebook` in place.
+    """
+    notebook["metadata"] = NotebookNode(
+        kernelspec=NotebookNode(
+            display_name="Python 3 (ipykernel)", language="python", name=KERNEL_NAME
+        ),
+        language_info=NotebookNode(name="python"),
+    )
+    for cell in notebook["cells"]:
+        tags = cell["metadata"].get("tags")
+        cell["metadata"] = NotebookNode(tags=tags) if tags else NotebookNode()
+        for output in cell.get("outputs", ()):
+            if has_static_form(output.get("data", {})):
+                output["data"].pop(WIDGET_VIEW, None)
+
+
+def _failed_cell(notebook: NotebookNode) -> int:
+    """The place, counted from 1, of the cell that holds the error."""
+    for number, cell in enumerate(notebook["cells"], start=1):
+        if any(output["output_type"] == "error" for output in cell.get("outputs", ())):
+            return number
+    return len(notebook["cells"])
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Writes beside the file, then takes its place: a reader sees the old file or the new one."""
+    draft = path.with_name(f".{path.name}.draft")
+    try:
+        draft.write_bytes(content)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
