@@ -104,6 +104,7 @@ class Reconstruction:
 
     Positions are relative to the first output token, and each is a token frontier. `None` means
     that the rendering already departs before the answer, so not even the prompt comes back whole.
+    The client of a raw token prompt hands the ids back: both are then the accepted tokens.
 
     Args:
         after_user_message_tokens: When a new user message follows the answer.

@@ -41,8 +41,9 @@ class ToolCall:
 
     Args:
         name: The function's name.
-        arguments_json: A JSON object. Its order and spacing are the client's: a rewritten one
-            renders differently and matches only an earlier checkpoint (IDN-5).
+        arguments_json: A JSON object. The order of its keys is the client's, its spacing the
+            template's: a reordered one renders differently and matches only an earlier
+            checkpoint (IDN-5).
         call_id: The client's id for the call, where it gives one.
     """
 

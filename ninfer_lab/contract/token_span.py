@@ -1,8 +1,8 @@
 """What is a run of token ids, when it is compared, cut and hashed often and can be 200,000 long?
 
 Owns `TokenSpan`, an immutable sequence of token ids packed as int32, and the digest of its
-prefixes. Equality, slicing, concatenation, hashing and the common prefix work on the packed bytes, never on
-Python integers.
+prefixes. Equality, slicing, concatenation, hashing and the common prefix work on the packed bytes,
+never on Python integers.
 Does not know a vocabulary: it checks that an id is in `[0, 2**31)`, not that a tokenizer knows it.
 Source: IDN-3 and IDN-4 (token ids are compared exactly; a digest only narrows a search).
 """
