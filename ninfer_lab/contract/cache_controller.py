@@ -8,7 +8,6 @@ how any design works.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import Protocol
 
 from ninfer_lab.contract.candidate import AdmissionRequest, ReusePath
@@ -30,6 +29,9 @@ class Admitted:
         best_offered_tokens: Deepest reuse any candidate offered; above `reuse_tokens`, a policy or
             a capacity chose against it; 0 beside ROOT, no stored identity matched.
         evicted: Owners released to make room.
+        maximal_fallback: Root with everything unprotected released: no identity target was
+            adoptable.
+        capture: What was captured at the very frontier the request starts from.
     """
 
     handle: SequenceHandle
@@ -40,6 +42,7 @@ class Admitted:
     cow_pages: int
     evicted: tuple[OwnerId, ...]
     maximal_fallback: bool
+    capture: CaptureResult | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,14 +61,6 @@ class PermanentlyInfeasible:
 
 
 Admission = Admitted | TemporarilyBlocked | PermanentlyInfeasible
-
-
-class ForwardOutcome(Enum):
-    """How a cut that was given out ended."""
-
-    COMMITTED = "committed"
-    FAILED = "failed"
-    """The forward raised: nothing may be concluded about what it wrote."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +101,8 @@ class CacheController(Protocol):
         """
         ...
 
-    def on_forward(self, handle: SequenceHandle, outcome: ForwardOutcome) -> CaptureResult | None:
-        """Settles the cut last given out; captures a checkpoint where one was planned."""
+    def on_forward(self, handle: SequenceHandle) -> CaptureResult:
+        """The cut last given out has run; captures a checkpoint where one was planned."""
         ...
 
     def on_accept(self, handle: SequenceHandle, token_id: int) -> None:

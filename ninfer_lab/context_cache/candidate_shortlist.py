@@ -1,0 +1,64 @@
+"""Which checkpoints might this request start from, and may it take them over?
+
+Owns the narrowing by prefix digest (which proves nothing, IDN-4) and the source rule, Retain or
+Consume. Program verifies every entry afterwards (CAND-2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ninfer_lab.context_cache.catalog import PrivateOwner
+from ninfer_lab.context_cache.owner_edges import OwnerEdges
+from ninfer_lab.context_cache.session_index import SessionIndex
+from ninfer_lab.contract.candidate import AdmissionRequest, SourceDisposition
+from ninfer_lab.contract.checkpoint import CheckpointSummary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShortlistEntry:
+    """A checkpoint whose digest matches the prompt's prefix."""
+
+    owner: PrivateOwner
+    checkpoint: CheckpointSummary
+
+
+def shortlist(
+    request: AdmissionRequest, owners: Sequence[PrivateOwner]
+) -> tuple[ShortlistEntry, ...]:
+    """Matching checkpoints, in slot order, then by frontier (CAND-1).
+
+    One pass over the prompt gives the digests of all frontiers.
+    """
+    tokens = request.prompt.tokens
+    entries = tuple(
+        ShortlistEntry(owner=owner, checkpoint=checkpoint)
+        for owner in owners
+        for checkpoint in owner.checkpoints
+        if checkpoint.frontier_tokens < len(tokens)
+    )
+    frontiers = sorted({entry.checkpoint.frontier_tokens for entry in entries})
+    digests = dict(zip(frontiers, tokens.prefix_digests(frontiers), strict=True))
+    return tuple(
+        entry
+        for entry in entries
+        if entry.checkpoint.prefix_digest == digests[entry.checkpoint.frontier_tokens]
+    )
+
+
+def disposition_of(
+    request: AdmissionRequest, owner: PrivateOwner, sessions: SessionIndex, edges: OwnerEdges
+) -> SourceDisposition:
+    """Consume only what belongs to the request's own session and nobody else leans on.
+
+    An entry of another session, or of none, must stay as it is: somebody may come back to it. So
+    must one that a later request of the same session has published (SES-1).
+    """
+    own_session = (
+        request.session_key is not None and sessions.key_of(owner.id) == request.session_key
+    )
+    newer = request.publication_order > owner.publication_order
+    if own_session and newer and not edges.protects(owner.id):
+        return SourceDisposition.CONSUME
+    return SourceDisposition.RETAIN

@@ -1,0 +1,104 @@
+"""Which inactive owners are kept, and is there a place for one more?
+
+Owns the private catalog: a fixed number of slots, each vacant, promised to an active request, or
+holding one owner's summary. Adoption neither grows nor searches it: the slot was promised before
+Program moved anything (SES-2). Does not know placements or sessions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ninfer_lab.contract.checkpoint import CheckpointSummary
+from ninfer_lab.contract.errors import InvariantBroken
+from ninfer_lab.contract.ids import CatalogSlotId, OwnerId, OwnerRef, RequestId
+from ninfer_lab.contract.result import OwnerEnd, OwnerState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivateOwner:
+    """One catalogued continuation.
+
+    Attributes:
+        publication_order: Of the request that published it.
+    """
+
+    state: OwnerState
+    publication_order: int
+
+    @property
+    def id(self) -> OwnerId:
+        return self.state.ref.id
+
+    @property
+    def ref(self) -> OwnerRef:
+        return self.state.ref
+
+    @property
+    def checkpoints(self) -> tuple[CheckpointSummary, ...]:
+        return self.state.checkpoints
+
+
+class Catalog:
+    """Private slots `[0, slots_count)`."""
+
+    def __init__(self, slots_count: int) -> None:
+        self._slots: list[PrivateOwner | RequestId | None] = [None] * slots_count
+
+    def owners(self) -> tuple[PrivateOwner, ...]:
+        """Catalogued owners, in slot order."""
+        return tuple(slot for slot in self._slots if isinstance(slot, PrivateOwner))
+
+    def vacant_slot(self) -> CatalogSlotId | None:
+        """The lowest slot nobody has or is promised."""
+        return next((CatalogSlotId(i) for i, slot in enumerate(self._slots) if slot is None), None)
+
+    def slot_of(self, owner: OwnerId) -> CatalogSlotId:
+        """Where a catalogued owner sits."""
+        for i, slot in enumerate(self._slots):
+            if isinstance(slot, PrivateOwner) and slot.id == owner:
+                return CatalogSlotId(i)
+        raise InvariantBroken("SES catalog", f"owner {owner} is not catalogued")
+
+    def promise(self, slot: CatalogSlotId, request: RequestId) -> None:
+        """Reserves a vacant slot for what an active request will publish."""
+        if self._slots[slot] is not None:
+            raise InvariantBroken("SES-2 publication slot", f"slot {slot} is not vacant")
+        self._slots[slot] = request
+
+    def take_promise_back(self, slot: CatalogSlotId, request: RequestId) -> None:
+        """The request publishes nothing."""
+        self._require_promised(slot, request)
+        self._slots[slot] = None
+
+    def adopt(self, slot: CatalogSlotId, request: RequestId, owner: PrivateOwner) -> None:
+        """The promised slot gets its owner."""
+        self._require_promised(slot, request)
+        self._slots[slot] = owner
+
+    def remove(self, end: OwnerEnd, *, surviving: frozenset[OwnerId] = frozenset()) -> PrivateOwner:
+        """An owner was evicted or consumed; its deleted checkpoints must be exactly those it had,
+        less the ones that go on in an active lineage (TXN-5).
+
+        Args:
+            end: Program's absolute result.
+            surviving: Owners whose remaining checkpoints went on; others must have lost all.
+        """
+        slot = self.slot_of(end.ref.id)
+        owner = self._slots[slot]
+        assert isinstance(owner, PrivateOwner)
+        had = frozenset(c.ref for c in owner.checkpoints)
+        exact = end.deleted <= had if owner.id in surviving else end.deleted == had
+        if owner.ref != end.ref or not exact:
+            raise InvariantBroken(
+                "TXN-5 exact claim",
+                f"{owner.state} cannot have lost {sorted(end.deleted, key=str)}",
+            )
+        self._slots[slot] = None
+        return owner
+
+    def _require_promised(self, slot: CatalogSlotId, request: RequestId) -> None:
+        if self._slots[slot] != request or isinstance(self._slots[slot], PrivateOwner):
+            raise InvariantBroken(
+                "SES-2 publication slot", f"slot {slot} is not promised to request {request}"
+            )
