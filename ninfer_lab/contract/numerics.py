@@ -1,4 +1,4 @@
-"""In which numbers does a model compute? The element type of its tensors and the promise about bits.
+"""In which numbers does a model compute? The element type and the promise about bits.
 
 Owns the two choices as values, so that options, events and presets can name them without tensors.
 Does not know how either is carried out (`models` and `ninfer_kernels` do).
@@ -21,7 +21,7 @@ class Numerics(Enum):
 
 
 class ModelDtype(Enum):
-    """Element type of weights, KV pages and convolution history. Recurrent state is always float32."""
+    """Element type of weights, KV pages and convolution history; recurrent state is float32."""
 
     FLOAT32 = "float32"
     BFLOAT16 = "bfloat16"

@@ -1,0 +1,91 @@
+"""Which implementation of each op does a model run on?
+
+Owns `KernelSet`, a frozen table that is chosen once and handed over, and the protocols of its
+entries. Shapes and meaning of the arguments stand at each op's reference.
+Does not know models; reads no environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from torch import Tensor
+
+from ninfer_kernels.causal_conv import reference as causal_conv
+from ninfer_kernels.gated_delta_rule import reference as gated_delta_rule
+from ninfer_kernels.gated_delta_rule.inputs import DeltaInputs
+from ninfer_kernels.kv_pages import reference as kv_pages
+from ninfer_kernels.kv_pages.rows import PagedRows
+from ninfer_kernels.kv_pages.scratch import GatherMeter
+from ninfer_kernels.norm_rope import reference as norm_rope
+from ninfer_kernels.paged_attention import reference as paged_attention
+from ninfer_kernels.product import reference as product
+from ninfer_kernels.sampling import reference as sampling
+from ninfer_kernels.state_image import reference as state_image
+from ninfer_kernels.state_image.rows import StateRows
+
+Product = Callable[[Tensor], Tensor]
+"""A weight in the form its product likes: rows `[N, in]` to `[N, out]`."""
+
+Attention = Callable[[Tensor, Tensor, PagedRows, GatherMeter], Tensor]
+CausalConv = Callable[[Tensor, Tensor, Tensor, StateRows], Tensor]
+DeltaRule = Callable[[DeltaInputs, Tensor, StateRows], Tensor]
+SlotCopy = Callable[[Tensor, Tensor, int, int], None]
+
+
+class Draw(Protocol):
+    """See `sampling.reference.draw`."""
+
+    def __call__(
+        self, logits: Tensor, temperature: float, top_k: int | None, top_p: float, uniform: float
+    ) -> int:
+        """One token id."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelSet:
+    """One callable per op; see the `reference.py` of the op's folder for each signature."""
+
+    prepare_product: Callable[[Tensor], Product]
+    append_kv: Callable[[Tensor, Tensor, Tensor, PagedRows], None]
+    copy_page: Callable[[Tensor, int, int], None]
+    attention_prefill: Attention
+    attention_decode: Attention
+    conv_prefill: CausalConv
+    conv_decode: CausalConv
+    delta_prefill: DeltaRule
+    delta_decode: DeltaRule
+    delta_gates: Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
+    rms_norm: Callable[[Tensor, Tensor, float], Tensor]
+    gated_rms_norm: Callable[[Tensor, Tensor, Tensor, float], Tensor]
+    head_norm_rope: Callable[[Tensor, Tensor, Tensor, Tensor, float], Tensor]
+    copy_slot: SlotCopy
+    zero_slot: Callable[[Tensor, Tensor, int], None]
+    greedy: Callable[[Tensor], Tensor]
+    draw: Draw
+
+
+def reference_kernels() -> KernelSet:
+    """The readable form of every op; runs on any device torch knows."""
+    return KernelSet(
+        prepare_product=product.prepare,
+        append_kv=kv_pages.append,
+        copy_page=kv_pages.copy_page,
+        attention_prefill=paged_attention.prefill,
+        attention_decode=paged_attention.decode,
+        conv_prefill=causal_conv.prefill,
+        conv_decode=causal_conv.decode,
+        delta_prefill=gated_delta_rule.prefill,
+        delta_decode=gated_delta_rule.decode,
+        delta_gates=norm_rope.delta_gates,
+        rms_norm=norm_rope.rms_norm,
+        gated_rms_norm=norm_rope.gated_rms_norm,
+        head_norm_rope=norm_rope.head_norm_rope,
+        copy_slot=state_image.copy_slot,
+        zero_slot=state_image.zero_slot,
+        greedy=sampling.greedy,
+        draw=sampling.draw,
+    )

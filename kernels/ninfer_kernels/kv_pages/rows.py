@@ -1,0 +1,82 @@
+"""Where do the tokens of a forward's rows lie in pages?
+
+Owns `PagedRows`, built once per forward and read by every full-attention layer. The same value
+serves a prefill (one row with T new tokens) and a decode (B rows with one new token each).
+Does not know layers, owners, or how attention reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+PAGE_TOKENS = 64
+"""Tokens of one page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowPlacement:
+    """One row before its forward.
+
+    Attributes:
+        page_ids: `page_ids[i]` holds the tokens `[64 i, 64 i + 64)` of the row.
+        start_tokens: Tokens already written; the new ones follow.
+        new_tokens: Tokens that this forward appends.
+    """
+
+    page_ids: Sequence[int]
+    start_tokens: int
+    new_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PagedRows:
+    """The rows of one forward, as the attention ops read them.
+
+    Attributes:
+        row_page_ids: Per row, the page ids that cover its tokens after the append, int64 `[P_row]`.
+        start_tokens: Per row, tokens before the append.
+        length_tokens: Per row, tokens after the append.
+        append_page_ids: Page of every new token, rows one after another, int64 `[N]`.
+        append_offsets: Position inside that page, int64 `[N]`.
+    """
+
+    row_page_ids: tuple[Tensor, ...]
+    start_tokens: tuple[int, ...]
+    length_tokens: tuple[int, ...]
+    append_page_ids: Tensor
+    append_offsets: Tensor
+
+    @staticmethod
+    def build(placements: Sequence[RowPlacement], device: torch.device) -> PagedRows:
+        """Builds the table of one forward.
+
+        Raises:
+            ValueError: A row's pages do not cover its tokens.
+        """
+        tables: list[Tensor] = []
+        pages: list[int] = []
+        offsets: list[int] = []
+        for row in placements:
+            length = row.start_tokens + row.new_tokens
+            page_count = -(-length // PAGE_TOKENS)
+            if len(row.page_ids) < page_count:
+                raise ValueError(
+                    f"page_ids of a row of {length} tokens: found {len(row.page_ids)}; "
+                    f"legal: >= {page_count} (pages of {PAGE_TOKENS} tokens)"
+                )
+            ids = [*row.page_ids[:page_count]]
+            tables.append(torch.tensor(ids, dtype=torch.int64, device=device))
+            positions = range(row.start_tokens, length)
+            pages += [ids[position // PAGE_TOKENS] for position in positions]
+            offsets += [position % PAGE_TOKENS for position in positions]
+        return PagedRows(
+            row_page_ids=tuple(tables),
+            start_tokens=tuple(row.start_tokens for row in placements),
+            length_tokens=tuple(row.start_tokens + row.new_tokens for row in placements),
+            append_page_ids=torch.tensor(pages, dtype=torch.int64, device=device),
+            append_offsets=torch.tensor(offsets, dtype=torch.int64, device=device),
+        )

@@ -1,0 +1,100 @@
+"""What does a linear-attention layer's mixer add, and what does it write into a StateImage?
+
+Owns the order of its steps: fused product, convolution, gates, delta rule, gated norm, product.
+Does not know slots' owners; row tables are handed in.
+Source: Qwen3.5 (Gated DeltaNet, arXiv:2412.06464).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ninfer_kernels.gated_delta_rule.inputs import DeltaInputs
+from ninfer_kernels.kernel_set import KernelSet
+from ninfer_lab.models.qwen3_5.config import ModelGeometry
+from ninfer_lab.models.qwen3_5.forward_rows import ForwardPhase, ForwardRows
+from ninfer_lab.models.qwen3_5.state_image import DeviceTensors
+from ninfer_lab.models.qwen3_5.weights import LinearLayerWeights
+
+
+class GatedDeltaNet:
+    """The mixer of one linear-attention layer.
+
+    Args:
+        geometry: Of the model.
+        weights: Of the layer.
+        kernels: Ops to run on.
+        state_layer: Which of the image's layers is this one's.
+    """
+
+    __slots__ = (
+        "_conv_widths",
+        "_geometry",
+        "_inputs",
+        "_kernels",
+        "_output",
+        "_state_layer",
+        "_weights",
+        "_widths",
+    )
+
+    def __init__(
+        self,
+        geometry: ModelGeometry,
+        weights: LinearLayerWeights,
+        kernels: KernelSet,
+        state_layer: int,
+    ) -> None:
+        self._geometry = geometry
+        self._weights = weights
+        self._kernels = kernels
+        self._state_layer = state_layer
+        self._inputs = kernels.prepare_product(weights.inputs)
+        self._output = kernels.prepare_product(weights.output)
+        heads = geometry.linear_value_head_count
+        keys = geometry.linear_key_head_count * geometry.linear_key_dim
+        values = heads * geometry.linear_value_dim
+        self._widths = [geometry.conv_channel_count, values, heads, heads]
+        self._conv_widths = [keys, keys, values]
+
+    def __call__(self, hidden: Tensor, tensors: DeviceTensors, rows: ForwardRows) -> Tensor:
+        """Advances the rows' states.
+
+        Args:
+            hidden: `[M, hidden]`, M >= N; rows behind the N real ones are padding.
+            tensors: State slots; the write slots are written in place.
+            rows: Of this forward.
+
+        Returns:
+            `[M, hidden]`.
+        """
+        geometry, weights, kernels = self._geometry, self._weights, self._kernels
+        count = rows.token_count
+        projected = self._inputs(hidden)
+        channels, gate, beta_input, decay_input = torch.split(
+            projected[:count], self._widths, dim=-1
+        )
+        history = tensors.conv_history[:, self._state_layer]
+        state = tensors.recurrent[:, self._state_layer]
+        log_decay, beta = kernels.delta_gates(
+            decay_input, beta_input, weights.decay_rate, weights.decay_bias
+        )
+        match rows.phase:
+            case ForwardPhase.PREFILL:
+                convolve, advance = kernels.conv_prefill, kernels.delta_prefill
+            case ForwardPhase.DECODE:
+                convolve, advance = kernels.conv_decode, kernels.delta_decode
+        convolved = convolve(channels, weights.taps, history, rows.states)
+        query, key, value = torch.split(convolved, self._conv_widths, dim=-1)
+        inputs = DeltaInputs(
+            query=query.view(count, -1, geometry.linear_key_dim),
+            key=key.view(count, -1, geometry.linear_key_dim),
+            value=value.view(count, -1, geometry.linear_value_dim),
+            log_decay=log_decay,
+            beta=beta,
+        )
+        read = advance(inputs, state, rows.states)  # [N, HV, V]
+        gate = gate.view(count, -1, geometry.linear_value_dim)
+        normed = kernels.gated_rms_norm(read, gate, weights.norm_scale, geometry.rms_norm_eps)
+        return self._output(rows.padded(normed.reshape(count, -1)))
