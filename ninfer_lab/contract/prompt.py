@@ -199,7 +199,8 @@ class PreparedPrompt:
         message_boundaries_tokens: Ends of messages that fall on token frontiers, in
             `(0, len(tokens)]`, strictly increasing.
         rewrite_boundaries: In order of frontier, at most one of each kind, never two on one
-            frontier (then only the TURN_CLOSURE stands).
+            frontier (then only the TURN_CLOSURE stands), each one of
+            `rewrite_execution_frontiers`: what is captured there must be a cut.
         rewrite_execution_frontiers: Where any prefill of this prompt must be cut: before each
             assistant header in the history and before the generation opener. In
             `(0, len(tokens))`, strictly increasing. Part of identity (IDN-3).
@@ -224,6 +225,11 @@ class PreparedPrompt:
         _require_increasing(
             "rewrite execution frontiers", self.rewrite_execution_frontiers, total_tokens
         )
+        if not set(rewrites_tokens) <= set(self.rewrite_execution_frontiers):
+            raise InvariantBroken(
+                "IDN-3 rewrite boundaries",
+                f"{rewrites_tokens} not all among the cuts {self.rewrite_execution_frontiers}",
+            )
         if len({each.kind for each in self.rewrite_boundaries}) != len(self.rewrite_boundaries):
             raise InvariantBroken(
                 "OWN-4 rewrite boundaries", f"one kind twice: {self.rewrite_boundaries}"

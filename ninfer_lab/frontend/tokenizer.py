@@ -149,9 +149,9 @@ class Tokenizer:
     def _encoding(self, text: str) -> tokenizers.Encoding:
         try:
             return self._inner.encode(text, add_special_tokens=False)
-        except UnicodeEncodeError as error:
+        except (TypeError, UnicodeEncodeError) as error:  # what the library says of half a pair
             raise PromptError(
-                "prompt text", found=str(error), legal="text without half surrogate pairs"
+                "prompt text", found="half a surrogate pair", legal="Unicode text"
             ) from error
 
     def _find_piece_bytes(self, token_id: int) -> bytes:
