@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ninfer_lab.contract.candidate import AdmissionRequest, ReusePath
+from ninfer_lab.contract.capacity import Occupancy
 from ninfer_lab.contract.checkpoint import CheckpointSummary
 from ninfer_lab.contract.ids import OwnerId, SequenceHandle
 from ninfer_lab.contract.placement import LedgerSnapshot
@@ -111,6 +112,10 @@ class CacheController(Protocol):
 
     def finish(self, handle: SequenceHandle, end: SequenceEnd) -> Settlement:
         """Terminal settlement: after it the handle is dead and its guarantee returned (ACT-5)."""
+        ...
+
+    def occupancy(self) -> Occupancy:
+        """Used_r of every axis now. Reads only."""
         ...
 
     def describe(self) -> ControllerSnapshot:

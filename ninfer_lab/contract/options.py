@@ -69,6 +69,8 @@ class RequestOptions:
         max_output_tokens: Most tokens to generate; `None` takes what the context still holds.
         stop_strings: Generation ends before the first of these that appears in the text.
         mode: READ_WRITE or DISABLED.
+        stop_at_end_token: Whether the checkpoint's own end tokens end the answer; benchmarks that
+            want a fixed length say no.
         session_key: Binds the request to a conversation (SES-1). It narrows the search for a source
             and proves nothing (IDN-4).
     """
@@ -78,6 +80,7 @@ class RequestOptions:
     stop_strings: tuple[str, ...] = ()
     mode: CacheMode = CacheMode.READ_WRITE
     session_key: SessionKey | None = None
+    stop_at_end_token: bool = True
 
     def __post_init__(self) -> None:
         if self.max_output_tokens is not None and self.max_output_tokens < 1:

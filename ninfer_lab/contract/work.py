@@ -109,12 +109,12 @@ class ForwardResult:
     Attributes:
         drawn_tokens: One per row, `None` where no draw was asked.
         elapsed_ns: Machine time, from start to completion.
-        scratch_bytes: Largest per-call gather scratch; never kept (KV-6).
+        gathered_bytes: Keys and values that attention gathered into per-call scratch (KV-6).
     """
 
     drawn_tokens: tuple[int | None, ...]
     elapsed_ns: int
-    scratch_bytes: int
+    gathered_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from ninfer_lab.contract.candidate import (
     NotReusable,
     SourceDisposition,
 )
+from ninfer_lab.contract.capacity import Occupancy
 from ninfer_lab.contract.errors import PlanRefused
 from ninfer_lab.contract.ids import (
     CheckpointId,
@@ -207,6 +208,10 @@ class Program:
         )
 
     # ── pictures ────────────────────────────────────────────────────────────────────────────────
+
+    def occupancy(self) -> Occupancy:
+        """Used_r now (ACC-1)."""
+        return self._ledger.occupancy()
 
     def snapshot(self) -> LedgerSnapshot:
         """Everything held, with the row tables as the machine has them."""

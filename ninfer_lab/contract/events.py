@@ -1,0 +1,160 @@
+"""What happened, in order? One immutable value per arrow of the engine (RCD-1).
+
+Owns the event types. They are facts about the past: nothing in the engine reads them back. Times
+are on the engine's clock. Request fields follow the original engine's request log where it has them
+(RCD-3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ninfer_lab.contract.candidate import ReusePath
+from ninfer_lab.contract.capacity import Occupancy
+from ninfer_lab.contract.checkpoint import CheckpointSummary
+from ninfer_lab.contract.ids import LaneId, OwnerId, RequestId, SessionKey
+from ninfer_lab.contract.options import CacheMode
+from ninfer_lab.contract.output import FinishReason
+from ninfer_lab.contract.prompt import RewriteBoundary
+from ninfer_lab.contract.result import CaptureResult
+from ninfer_lab.contract.target import StateTransition
+from ninfer_lab.contract.work import ForwardPhase, StateAccess
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestSubmitted:
+    """A prompt was prepared and joined the queue."""
+
+    at_ns: int
+    request: RequestId
+    prompt_tokens: int
+    max_output_tokens: int
+    mode: CacheMode
+    session_key: SessionKey | None
+    rewrite_boundaries: tuple[RewriteBoundary, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestBlocked:
+    """The head could not be admitted now; it is looked at again after `revision` (RES-1)."""
+
+    at_ns: int
+    request: RequestId
+    revision: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestAdmitted:
+    """A request became Active.
+
+    Attributes:
+        best_offered_tokens: Deepest reuse on offer; 0 beside ROOT is a matter of identity, more is
+            a matter of room.
+    """
+
+    at_ns: int
+    request: RequestId
+    lane: LaneId
+    path: ReusePath
+    state: StateTransition
+    reuse_tokens: int
+    best_offered_tokens: int
+    cow_pages: int
+    evicted: tuple[OwnerId, ...]
+    maximal_fallback: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowRan:
+    """One sequence's part of a forward: tokens `[start_tokens, end_tokens)`.
+
+    Attributes:
+        drawn_token: What was drawn from its last logits, if a draw was asked.
+    """
+
+    request: RequestId
+    lane: LaneId
+    start_tokens: int
+    end_tokens: int
+    state_access: StateAccess
+    drawn_token: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForwardRan:
+    """One forward of the machine.
+
+    Attributes:
+        at_ns: When it ended.
+        machine_ns: How long the machine took.
+        occupancy: Of every axis, with the rows still active.
+    """
+
+    at_ns: int
+    phase: ForwardPhase
+    rows: tuple[RowRan, ...]
+    machine_ns: int
+    gathered_bytes: int
+    occupancy: Occupancy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaptureTried:
+    """A frontier was reached where a checkpoint was wanted."""
+
+    at_ns: int
+    request: RequestId
+    result: CaptureResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerPublished:
+    """A finished request left an inactive owner behind."""
+
+    at_ns: int
+    request: RequestId
+    owner: OwnerId
+    checkpoints: tuple[CheckpointSummary, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestFinished:
+    """The end of a request, whatever the end was, in the request log's words (RCD-3).
+
+    Attributes:
+        prefix_cache_hit_tokens: Prompt tokens that needed no forward.
+        computed_prefill_tokens: Prompt tokens that had one.
+        queue_wait_ns: Submit to admission; `None` if it never was admitted.
+        ttft_ns: Submit to first drawn token.
+        reconstruction_boundary_tokens: IDN-5, relative to the output; `None` if the history
+            renderer will not bring the output back.
+        occupancy: After the settlement.
+        error: What the machine raised, for FAILED.
+    """
+
+    at_ns: int
+    request: RequestId
+    finish_reason: FinishReason
+    prompt_tokens: int
+    completion_tokens: int
+    prefix_cache_hit_tokens: int
+    computed_prefill_tokens: int
+    prefix_reuse_path: ReusePath | None
+    queue_wait_ns: int | None
+    ttft_ns: int | None
+    total_ns: int
+    reconstruction_boundary_tokens: int | None
+    occupancy: Occupancy
+    error: str | None
+
+
+Event = (
+    RequestSubmitted
+    | RequestBlocked
+    | RequestAdmitted
+    | ForwardRan
+    | CaptureTried
+    | OwnerPublished
+    | RequestFinished
+)

@@ -1,0 +1,107 @@
+"""Which concrete parts make an engine? The one place that names them.
+
+Owns the wiring. Torch is imported inside the function that needs it, so the rest of the engine runs
+without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ninfer_lab.context_cache.resource_manager import ResourceManager
+from ninfer_lab.contract.cache_controller import CacheController
+from ninfer_lab.contract.clock import Clock, MonotonicClock
+from ninfer_lab.contract.machine_api import MachineApi
+from ninfer_lab.contract.numerics import ModelDtype, Numerics
+from ninfer_lab.contract.options import EngineOptions, ResolvedOptions
+from ninfer_lab.engine.catalog_controller import CatalogController
+from ninfer_lab.engine.engine import Engine
+from ninfer_lab.frontend.prepared_prompt import Frontend
+from ninfer_lab.program.program import Program
+
+ControllerFactory = Callable[[ResolvedOptions, MachineApi], CacheController]
+"""Builds a cache design over a machine; `lab` hands the chosen one to assembly."""
+
+MachineWrapper = Callable[[MachineApi], MachineApi]
+"""Puts something between engine and machine: faults, for one."""
+
+
+def catalog_design(options: ResolvedOptions, machine: MachineApi) -> CacheController:
+    """ResourceManager and Program: the design of the seeds."""
+    program = Program(options, machine)
+    return CatalogController(ResourceManager(options, program), program)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TorchParts:
+    """What a torch engine may be told beside its options.
+
+    Attributes:
+        numerics: FAST, or CANONICAL for bit equality (IDN-6).
+        dtype: Of weights and KV; the recurrent state is float32 always.
+        design: The cache design.
+        wrap_machine: Identity unless faults are wanted.
+        clock: Wall time by default.
+        frontend: The checkpoint's own by default; one without a tokenizer serves token ids alone.
+    """
+
+    numerics: Numerics = Numerics.FAST
+    dtype: ModelDtype = ModelDtype.FLOAT32
+    design: ControllerFactory = catalog_design
+    wrap_machine: MachineWrapper | None = None
+    clock: Clock | None = None
+    frontend: Frontend | None = None
+
+
+def assemble_torch(
+    checkpoint: Path | str, options: EngineOptions | None = None, parts: TorchParts | None = None
+) -> Engine:
+    """An engine on real tensors, on the CPU.
+
+    Args:
+        checkpoint: A folder, or a hub id where the network reaches one.
+
+    Raises:
+        OptionsError: Options that cannot hold one request. Nothing was read.
+        CheckpointError: A checkpoint that cannot be served. Nothing large was allocated.
+    """
+    resolved = (options or EngineOptions()).resolve()
+    parts = parts or TorchParts()
+    clock = parts.clock or MonotonicClock()
+
+    from ninfer_kernels.kernel_set import reference_kernels
+    from ninfer_lab.machine.torch_machine import TorchMachine
+    from ninfer_lab.models.qwen3_5.checkpoint_files import resolve_folder
+    from ninfer_lab.models.qwen3_5.config import read_geometry
+    from ninfer_lab.models.qwen3_5.model import HybridModel
+    from ninfer_lab.models.qwen3_5.state_image import DeviceTensors
+    from ninfer_lab.models.qwen3_5.weights import load_weights
+
+    folder = resolve_folder(checkpoint)
+    geometry = read_geometry(folder)
+    frontend = parts.frontend or Frontend.from_folder(folder)
+    model = HybridModel(
+        geometry=geometry,
+        weights=load_weights(folder, geometry, dtype=parts.dtype),
+        kernels=reference_kernels(),
+        numerics=parts.numerics,
+    )
+    tensors = DeviceTensors.allocate(
+        geometry,
+        page_count=resolved.capacity.device_kv_pages,
+        state_slot_count=resolved.capacity.device_state_slots,
+        dtype=parts.dtype,
+    )
+    machine: MachineApi = TorchMachine(model, tensors, clock)
+    if parts.wrap_machine is not None:
+        machine = parts.wrap_machine(machine)
+    return Engine(
+        options=resolved,
+        frontend=frontend,
+        controller=parts.design(resolved, machine),
+        machine=machine,
+        clock=clock,
+        vocabulary_tokens=geometry.vocab_size,
+    )

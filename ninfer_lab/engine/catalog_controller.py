@@ -1,0 +1,69 @@
+"""How do ResourceManager and Program together make one cache design?
+
+Owns nothing: the first of the designs behind `contract.cache_controller`, it passes each call to
+the authority that answers it and hands Program's results to ResourceManager.
+"""
+
+from __future__ import annotations
+
+from ninfer_lab.context_cache.resource_manager import Materialization, ResourceManager
+from ninfer_lab.contract.cache_controller import Admission, Admitted, ControllerSnapshot
+from ninfer_lab.contract.candidate import AdmissionRequest
+from ninfer_lab.contract.capacity import Occupancy
+from ninfer_lab.contract.ids import RequestId, SequenceHandle, SequenceId
+from ninfer_lab.contract.result import CaptureOutcome, CaptureResult, SequenceEnd, Settlement
+from ninfer_lab.contract.work import Cut
+from ninfer_lab.program.program import Program
+
+
+class CatalogController:
+    """The catalog engine: complete states, private continuations."""
+
+    def __init__(self, manager: ResourceManager, program: Program) -> None:
+        self._manager = manager
+        self._program = program
+        self._requests: dict[SequenceId, RequestId] = {}
+
+    @property
+    def revision(self) -> int:
+        return self._program.resource_revision
+
+    def admit(self, request: AdmissionRequest) -> Admission:
+        outcome = self._manager.materialize(request)
+        if not isinstance(outcome, Materialization):
+            return outcome
+        result = outcome.result
+        self._requests[result.handle.id] = request.request
+        capture = self._program.capture_planned(result.handle)
+        return Admitted(
+            handle=result.handle,
+            path=result.candidate.path,
+            state=result.state,
+            reuse_tokens=result.candidate.reuse_tokens,
+            best_offered_tokens=outcome.best_offered_tokens,
+            cow_pages=result.cow_pages,
+            evicted=tuple(end.ref.id for end in result.evicted),
+            maximal_fallback=outcome.maximal_fallback,
+            capture=None if capture.outcome is CaptureOutcome.NOT_WANTED else capture,
+        )
+
+    def next_cut(self, handle: SequenceHandle) -> Cut:
+        return self._program.next_cut(handle)
+
+    def on_forward(self, handle: SequenceHandle) -> CaptureResult:
+        return self._program.commit(handle)
+
+    def on_accept(self, handle: SequenceHandle, token_id: int) -> None:
+        self._program.accept(handle, token_id)
+
+    def finish(self, handle: SequenceHandle, end: SequenceEnd) -> Settlement:
+        request = self._requests.pop(handle.id)
+        settlement = self._program.finish(handle, self._manager.end_of(request, end))
+        self._manager.adopt_settlement(request, settlement)
+        return settlement
+
+    def occupancy(self) -> Occupancy:
+        return self._program.occupancy()
+
+    def describe(self) -> ControllerSnapshot:
+        return ControllerSnapshot(ledger=self._program.snapshot(), catalog=self._manager.entries())

@@ -1,0 +1,398 @@
+"""One request's whole journey: submit, admit, forward after forward, settle.
+
+Owns the step loop and the requests on their way. Joins scheduler, cache design, frontend and
+machine by their values; decides neither which request runs (scheduler), nor from where it starts
+and what is kept (the cache design), nor how anything is computed (machine). Never reads a snapshot
+or an event back.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from types import TracebackType
+
+from ninfer_lab.contract.cache_controller import (
+    Admitted,
+    CacheController,
+    ControllerSnapshot,
+    PermanentlyInfeasible,
+    TemporarilyBlocked,
+)
+from ninfer_lab.contract.clock import Clock
+from ninfer_lab.contract.errors import InvariantBroken, NinferLabError, PromptError
+from ninfer_lab.contract.events import Event
+from ninfer_lab.contract.ids import RequestId
+from ninfer_lab.contract.machine_api import MachineApi
+from ninfer_lab.contract.options import RequestOptions, ResolvedOptions
+from ninfer_lab.contract.output import AcceptedText, FinishReason, OutputRules
+from ninfer_lab.contract.prompt import PromptInput, PromptLimits
+from ninfer_lab.contract.result import CaptureOutcome, SequenceEnd
+from ninfer_lab.contract.work import ForwardResult, ForwardStep
+from ninfer_lab.engine import narration
+from ninfer_lab.engine.interrupts import deferred_interrupts
+from ninfer_lab.engine.recorder import Recorder
+from ninfer_lab.engine.request import Request, RequestOutcome
+from ninfer_lab.frontend.prepared_prompt import Frontend
+from ninfer_lab.scheduler.scheduler import ForwardChoice, Scheduler
+
+RETAINED_OUTCOMES = 4_096
+"""Outcomes of ended requests that can still be asked for; the oldest go first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepReport:
+    """What one worker cycle did."""
+
+    events: tuple[Event, ...]
+
+    @property
+    def did_something(self) -> bool:
+        """Whether anything was admitted, run or settled."""
+        return bool(self.events)
+
+
+class Engine:
+    """A context manager; `close()` ends every request and accounts for everything.
+
+    Args:
+        options: Resolved: the same ones the cache design was built with.
+        frontend: Of the served checkpoint.
+        controller: The cache design.
+        machine: The one the cache design binds rows on.
+        clock: Shared with the machine.
+        vocabulary_tokens: Of the served model.
+    """
+
+    def __init__(
+        self,
+        *,
+        options: ResolvedOptions,
+        frontend: Frontend,
+        controller: CacheController,
+        machine: MachineApi,
+        clock: Clock,
+        vocabulary_tokens: int,
+    ) -> None:
+        if not __debug__:
+            raise InvariantBroken("assertions", "python -O switches the engine's laws off")
+        self._options = options
+        self._frontend = frontend
+        self._controller = controller
+        self._machine = machine
+        self._clock = clock
+        self._vocabulary_tokens = vocabulary_tokens
+        self._scheduler = Scheduler(
+            lanes_count=options.max_concurrency, limit_waiting=options.max_pending_requests
+        )
+        self._recorder = Recorder()
+        self._ids = count(1)
+        self._requests: dict[RequestId, Request] = {}
+        self._outcomes: OrderedDict[RequestId, RequestOutcome] = OrderedDict()
+        self._broken: BaseException | None = None
+        self._closed = False
+
+    # ── the journey ─────────────────────────────────────────────────────────────────────────────
+
+    def submit(self, prompt: PromptInput, options: RequestOptions | None = None) -> RequestId:
+        """Prepares a prompt and puts the request into the queue.
+
+        Raises:
+            PromptError: Refused before anything was allocated for it.
+        """
+        self._require_usable()
+        options = options or RequestOptions()
+        request = self._prepared(RequestId(next(self._ids)), prompt, options)
+        self._scheduler.submit(request.id)
+        self._requests[request.id] = request
+        self._emit(narration.submitted(request))
+        return request.id
+
+    def step(self) -> StepReport:
+        """One worker cycle: admit what can be admitted, run one forward, settle what has ended.
+
+        An interrupt (■) that comes meanwhile is raised when the cycle is over.
+        """
+        self._require_usable()
+        before = self._recorder.emitted_count
+        with deferred_interrupts(), self._stopping_on_broken_laws():
+            self._admit_while_possible()
+            choice = self._scheduler.next_forward()
+            if choice is not None:
+                self._run_forward(choice)
+        return StepReport(events=self._recorder.since(before))
+
+    def _admit_while_possible(self) -> None:
+        while (wanted := self._scheduler.next_admission(self._controller.revision)) is not None:
+            request, free_lanes = self._requests[wanted[0]], wanted[1]
+            answer = self._controller.admit(request.admission_request(free_lanes))
+            match answer:
+                case Admitted():
+                    self._activate(request, answer)
+                case TemporarilyBlocked():
+                    self._scheduler.blocked(request.id, answer.revision)
+                    self._emit(narration.blocked(request, answer, self._clock.now_ns()))
+                    return
+                case PermanentlyInfeasible():
+                    self._scheduler.withdraw(request.id)
+                    self._conclude(request, FinishReason.FAILED, error=answer.reason)
+
+    def _activate(self, request: Request, admission: Admitted) -> None:
+        now_ns = self._clock.now_ns()
+        request.admission, request.admitted_ns = admission, now_ns
+        request.frontier_tokens = admission.reuse_tokens
+        self._scheduler.admitted(request.id, admission.handle.lane)
+        self._emit(narration.admitted(request, admission, now_ns))
+        if admission.capture is not None:
+            self._emit(narration.capture_tried(request, admission.capture, now_ns))
+
+    def _run_forward(self, choice: ForwardChoice) -> None:
+        requests = [self._requests[active.request] for active in choice.lanes]
+        rows = [
+            request.forward_row(self._controller.next_cut(request.handle)) for request in requests
+        ]
+        step = ForwardStep(phase=choice.phase, rows=tuple(rows))
+        try:
+            result = self._compute(step)
+        except InvariantBroken:
+            raise
+        except Exception as error:  # the machine's own: these rows are lost, the engine is not
+            for request in requests:
+                self._settle(request, FinishReason.FAILED, error=f"{type(error).__name__}: {error}")
+            return
+        now_ns = self._clock.now_ns()
+        captures = [self._controller.on_forward(request.handle) for request in requests]
+        occupancy = self._controller.occupancy()
+        self._emit(narration.forward_ran(step, requests, result, occupancy, now_ns))
+        for request, row, token, capture in zip(
+            requests, step.rows, result.drawn_tokens, captures, strict=True
+        ):
+            request.frontier_tokens = row.cut.end_tokens
+            if capture.outcome is not CaptureOutcome.NOT_WANTED:
+                self._emit(narration.capture_tried(request, capture, now_ns))
+            if token is not None:
+                self._accept(request, token, now_ns)
+
+    def _compute(self, step: ForwardStep) -> ForwardResult:
+        self._machine.submit(step)
+        completion_ns = self._machine.next_completion_ns()
+        assert completion_ns is not None
+        self._clock.wait_until(completion_ns)
+        return self._machine.take_result()
+
+    def _accept(self, request: Request, token: int, now_ns: int) -> None:
+        if request.first_token_ns is None:
+            request.first_token_ns = now_ns
+            self._scheduler.start_decode(request.handle.lane)
+        request.output_tokens.append(token)
+        self._controller.on_accept(request.handle, token)
+        delta = request.output.push(token)
+        request.deltas.append(delta)
+        if delta.finished is not None:
+            self._settle(request, delta.finished)
+
+    def _settle(self, request: Request, reason: FinishReason, *, error: str | None = None) -> None:
+        """Ends an active request: the cache design keeps or releases, and the lane is free."""
+        answer = self._closed_answer(request, reason)
+        end = SequenceEnd.KEEP_CHECKPOINTS if error is not None else request.end_for(answer)
+        settlement = self._controller.finish(request.handle, end)
+        self._scheduler.settled(request.handle.lane)
+        if settlement.published is not None:
+            at_ns = self._clock.now_ns()
+            self._emit(narration.published(request, settlement.published, at_ns))
+        self._conclude(request, reason, error=error)
+
+    def _conclude(
+        self, request: Request, reason: FinishReason, *, error: str | None = None
+    ) -> None:
+        """Writes the log and keeps the outcome; the running record is gone."""
+        answer = self._closed_answer(request, reason)
+        log = narration.finished(
+            request, answer, self._controller.occupancy(), error, self._clock.now_ns()
+        )
+        request.outcome = RequestOutcome(
+            request=request.id,
+            output_tokens=tuple(request.output_tokens),
+            answer=answer,
+            log=log,
+        )
+        self._outcomes[request.id] = request.outcome
+        if len(self._outcomes) > RETAINED_OUTCOMES:
+            self._outcomes.popitem(last=False)
+        del self._requests[request.id]
+        self._emit(log)
+
+    # ── what a caller does with a request ───────────────────────────────────────────────────────
+
+    def stream(self, request: RequestId) -> Iterator[str]:
+        """Runs the engine and yields the answer's text as it becomes final.
+
+        Closing the iterator early, or an interrupt, cancels the request.
+        """
+        running = self._requests.get(request)
+        if running is None:
+            yield self.outcome(request).answer.text
+            return
+        try:
+            while True:
+                while running.deltas:
+                    if text := running.deltas.popleft().text:
+                        yield text
+                if running.outcome is not None:
+                    return
+                self.step()
+        finally:
+            if running.outcome is None and not self._closed and self._broken is None:
+                self.cancel(request)
+
+    def run(self, request: RequestId) -> RequestOutcome:
+        """Runs the engine until one request has ended. An interrupt cancels that request."""
+        for _ in self.stream(request):
+            pass
+        return self.outcome(request)
+
+    def run_until_idle(self) -> None:
+        """Runs the engine until nothing waits and nothing runs."""
+        while not self._scheduler.is_idle:
+            self.step()
+
+    def cancel(self, request: RequestId) -> None:
+        """Takes a request back; one that has ended is left as it is.
+
+        What its state has consumed stays reusable, as after a regular end.
+        """
+        self._require_usable()
+        running = self._requests.get(request)
+        if running is None:
+            return
+        with deferred_interrupts(), self._stopping_on_broken_laws():
+            if running.admission is not None:
+                self._settle(running, FinishReason.CANCELLED)
+            else:
+                self._scheduler.withdraw(request)
+                self._conclude(running, FinishReason.CANCELLED)
+
+    def outcome(self, request: RequestId) -> RequestOutcome:
+        """What remains of an ended request.
+
+        Raises:
+            PromptError: It still runs, is unknown, or ended too long ago.
+        """
+        found = self._outcomes.get(request)
+        if found is None:
+            raise PromptError(
+                "request",
+                found=f"request {request}, running or unknown",
+                legal="one that has ended",
+            )
+        return found
+
+    # ── the whole engine ────────────────────────────────────────────────────────────────────────
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing waits and nothing runs."""
+        return self._scheduler.is_idle
+
+    @property
+    def options(self) -> ResolvedOptions:
+        """What it was built with."""
+        return self._options
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Everything recorded, oldest first."""
+        return tuple(self._recorder)
+
+    def describe(self) -> ControllerSnapshot:
+        """What the cache design holds now, for pictures and laws."""
+        return self._controller.describe()
+
+    def close(self) -> ControllerSnapshot:
+        """Cancels what waits or runs; afterwards nothing is active and nothing reserved.
+
+        Returns:
+            What the cache design still holds: inactive owners only.
+
+        Raises:
+            InvariantBroken: Something active was left behind.
+        """
+        if not self._closed and self._broken is None:
+            for request in tuple(self._requests):
+                self.cancel(request)
+        self._closed = True
+        snapshot = self._controller.describe()
+        reserved = sum(use.reserved_count for use in snapshot.ledger.occupancy.axes)
+        if self._broken is None and (snapshot.ledger.sequences or reserved):
+            raise InvariantBroken("INV-15 every lane ends", f"left behind: {snapshot.ledger}")
+        return snapshot
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else "broken" if self._broken else "open"
+        return (
+            f"<Engine {state}: {self._scheduler.active_count} active,"
+            f" {self._scheduler.waiting_count} waiting; {self._controller.occupancy()}>"
+        )
+
+    # ── leaves ──────────────────────────────────────────────────────────────────────────────────
+
+    def _prepared(self, id: RequestId, prompt: PromptInput, options: RequestOptions) -> Request:
+        context_tokens = self._options.max_context_tokens
+        limits = PromptLimits(
+            max_prompt_tokens=context_tokens - 1, vocabulary_tokens=self._vocabulary_tokens
+        )
+        prepared = self._frontend.prepare(prompt, limits)
+        room_tokens = context_tokens - len(prepared.tokens)
+        output_tokens = min(options.max_output_tokens or room_tokens, room_tokens)
+        rules = OutputRules(
+            max_output_tokens=output_tokens,
+            stop_token_ids=self._frontend.stop_token_ids if options.stop_at_end_token else (),
+            stop_strings=options.stop_strings,
+        )
+        return Request(
+            id=id,
+            prompt=prepared,
+            options=options,
+            max_output_tokens=output_tokens,
+            output=self._frontend.open_output(prompt, prepared, rules),
+            submitted_ns=self._clock.now_ns(),
+        )
+
+    def _closed_answer(self, request: Request, reason: FinishReason) -> AcceptedText:
+        if request.output.finished is None:
+            request.deltas.append(request.output.finish(reason))
+        return request.output.close()
+
+    def _emit(self, event: Event) -> None:
+        self._recorder.emit(event)
+
+    def _require_usable(self) -> None:
+        if self._broken is not None:
+            raise NinferLabError(
+                "engine", found=f"stopped by {self._broken}", legal="build a new engine"
+            )
+        if self._closed:
+            raise NinferLabError("engine", found="closed", legal="build a new engine")
+
+    @contextmanager
+    def _stopping_on_broken_laws(self) -> Iterator[None]:
+        """A broken law, or an error where none is expected, ends the engine as a whole."""
+        try:
+            yield
+        except Exception as error:
+            self._broken = error
+            raise

@@ -1,0 +1,113 @@
+"""What does the engine know of one request, from its prompt to its end?
+
+Owns the running record of a request and the outcome that remains of it. Decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from ninfer_lab.contract.cache_controller import Admitted
+from ninfer_lab.contract.candidate import AdmissionRequest
+from ninfer_lab.contract.events import RequestFinished
+from ninfer_lab.contract.ids import LaneId, RequestId, SequenceHandle
+from ninfer_lab.contract.options import CacheMode, RequestOptions
+from ninfer_lab.contract.output import AcceptedText, OutputDelta
+from ninfer_lab.contract.prompt import PreparedPrompt
+from ninfer_lab.contract.result import SequenceEnd
+from ninfer_lab.contract.work import Cut, Draw, ForwardRow
+from ninfer_lab.frontend.accepted_output import AcceptedOutput
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestOutcome:
+    """What remains of a request that has ended.
+
+    Attributes:
+        output_tokens: Every accepted token, a final stop token included.
+        answer: Text, parts and reconstruction boundary.
+        log: The request log's record (RCD-3).
+    """
+
+    request: RequestId
+    output_tokens: tuple[int, ...]
+    answer: AcceptedText
+    log: RequestFinished
+
+    @property
+    def text(self) -> str:
+        """The answer without its reasoning."""
+        return self.answer.content
+
+
+@dataclass(slots=True, kw_only=True)
+class Request:
+    """Mutable; the engine alone holds it.
+
+    Attributes:
+        admission: `None` while it waits.
+        deltas: Text that nobody has taken yet.
+    """
+
+    id: RequestId
+    prompt: PreparedPrompt
+    options: RequestOptions
+    max_output_tokens: int
+    output: AcceptedOutput
+    submitted_ns: int
+    output_tokens: list[int] = field(default_factory=list)
+    deltas: deque[OutputDelta] = field(default_factory=deque)
+    admission: Admitted | None = None
+    admitted_ns: int | None = None
+    first_token_ns: int | None = None
+    frontier_tokens: int = 0
+    outcome: RequestOutcome | None = None
+
+    @property
+    def handle(self) -> SequenceHandle:
+        """Of the active sequence."""
+        assert self.admission is not None
+        return self.admission.handle
+
+    def admission_request(self, free_lanes: tuple[LaneId, ...]) -> AdmissionRequest:
+        """What a cache design sees of it; ids grow with every submit, and so does the order."""
+        return AdmissionRequest(
+            request=self.id,
+            prompt=self.prompt,
+            max_output_tokens=self.max_output_tokens,
+            mode=self.options.mode,
+            session_key=self.options.session_key,
+            publication_order=self.id,
+            free_lanes=free_lanes,
+        )
+
+    def forward_row(self, cut: Cut) -> ForwardRow:
+        """The tokens of a cut, and a draw if the cut ends with everything known."""
+        prompt_tokens = len(self.prompt.tokens)
+        known_tokens = prompt_tokens + len(self.output_tokens)
+        if cut.start_tokens < prompt_tokens:
+            token_ids = tuple(self.prompt.tokens[cut.start_tokens : cut.end_tokens])
+        else:
+            token_ids = (self.output_tokens[cut.start_tokens - prompt_tokens],)
+        draw = None
+        if cut.end_tokens == known_tokens:
+            draw = Draw(sampling=self.options.sampling, position_tokens=cut.end_tokens)
+        return ForwardRow(lane=self.handle.lane, token_ids=token_ids, cut=cut, draw=draw)
+
+    @property
+    def consumed_output_tokens(self) -> int:
+        """Output tokens that the state has seen."""
+        return max(0, self.frontier_tokens - len(self.prompt.tokens))
+
+    def end_for(self, answer: AcceptedText) -> SequenceEnd:
+        """What a regular end or a cancellation leaves behind.
+
+        An endpoint holds the tokens its state has consumed; if a stop string cut below them there
+        is no endpoint, and the checkpoints before the answer stay.
+        """
+        if self.options.mode is CacheMode.DISABLED:
+            return SequenceEnd.DISCARD
+        if self.frontier_tokens == 0 or not answer.allows_endpoint_at(self.consumed_output_tokens):
+            return SequenceEnd.KEEP_CHECKPOINTS
+        return SequenceEnd.PUBLISH
