@@ -155,6 +155,7 @@ def run_notebook(path: Path, *, cell_timeout_s: float) -> NotebookNode:
             extra_arguments=[
                 f"--IPKernelApp.exec_lines={REFUSE_NETWORK}",
                 "--HistoryManager.enabled=False",
+                "--log-level=ERROR",
             ],
         )
         try:

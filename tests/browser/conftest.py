@@ -1,0 +1,52 @@
+"""One JupyterLab and one Chromium for all browser tests; a fresh page for each."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, ViewportSize, sync_playwright
+
+from browser.jupyter_session import (
+    CHROMIUM_FLAGS,
+    JupyterServer,
+    LabPage,
+    find_chromium,
+    jupyter_server,
+)
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+WINDOW = ViewportSize(width=1_500, height=1_100)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    executable = find_chromium()
+    if executable is None:
+        reason = "no chromium on PATH; install it (on Debian and Ubuntu: apt install chromium)"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=[*CHROMIUM_FLAGS])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JupyterServer]:
+    """Serves a copy of the notebooks: a page saves what it ran, and the checkout stays as it is."""
+    root = tmp_path_factory.mktemp("notebooks") / "served"
+    shutil.copytree(NOTEBOOKS, root, ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
+    with jupyter_server(root, tmp_path_factory.mktemp("jupyter")) as running:
+        yield running
+
+
+@pytest.fixture
+def lab(chromium: Browser, server: JupyterServer) -> Iterator[LabPage]:
+    context = chromium.new_context(viewport=WINDOW)
+    yield LabPage(context.new_page(), server)
+    context.close()

@@ -1,0 +1,62 @@
+"""Law: a person's mistake on the command line is one line and exit code 2, never a traceback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ninfer_lab.lab import cli
+
+COMMAND = Path(sys.executable).with_name("ninfer-lab")
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("fly",), "No such command 'fly'"),
+        (("start", "--port=99999"), "Invalid value for '--port'"),
+        (("start", "--notebooks=nowhere"), "notebooks: found no numbered .ipynb in nowhere"),
+        (("build-notebooks", "99_none"), "notebook: found 99_none; legal: 00_start_here"),
+        (("train-tiny",), "Missing option '--out'"),
+    ],
+)
+def test_a_mistake_is_one_line(arguments: tuple[str, ...], line: str) -> None:  # spec: CLI-1
+    done = run(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith(f"ninfer-lab: {line}")
+
+
+def test_a_missing_extra_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "nbformat", None)
+    monkeypatch.delitem(sys.modules, "ninfer_lab.lab.notebooks", raising=False)
+    with pytest.raises(SystemExit) as end:
+        cli.main(["build-notebooks"])
+    assert end.value.code == 2
+    assert capsys.readouterr().err == (
+        "ninfer-lab: python module nbformat: found nothing; legal: an environment with the extra "
+        "'notebooks' (pip install -e '.[notebooks]')\n"
+    )
+
+
+def test_a_fault_of_the_program_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ninfer_lab.lab.notebooks", None)
+    with pytest.raises(ModuleNotFoundError):
+        cli.main(["build-notebooks"])
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",)])
+def test_help_lists_every_command(arguments: tuple[str, ...]) -> None:
+    done = run(*arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    for command in ("start", "build-notebooks", "train-tiny", "bench"):
+        assert command in done.stdout
