@@ -219,20 +219,22 @@ class _EndSearch:
         return rendered[rendered.rindex(_MARK) + 1 :]
 
     def _header_of(self, role: Role) -> str | None:
-        """What a rendering puts between the end of this conversation and a message of the role."""
-        if self._history is None:
-            return None
-        rendered = _history_or_none(
-            self._template,
-            replace(
-                self._chat,
-                messages=(*self._chat.messages, Message(role=role, content=_PROBE)),
-            ),
-        )
-        if rendered is None or not rendered.startswith(self._history):
-            return None
-        added = rendered[len(self._history) :]
-        return added[: added.index(_PROBE)] if _PROBE in added else None
+        """What a rendering puts between the end of a message and one of this role after it.
+
+        Looked for after this conversation, and where its last message and the next would be drawn
+        as one (tool results in a row) after one more user message.
+        """
+        question = Message(role=Role.USER, content=_PROBE)
+        for before in (self._chat.messages, (*self._chat.messages, question)):
+            ended = _history_or_none(self._template, replace(self._chat, messages=before))
+            longer = (*before, Message(role=role, content=_PROBE))
+            rendered = _history_or_none(self._template, replace(self._chat, messages=longer))
+            if ended is None or rendered is None or not rendered.startswith(ended):
+                continue
+            added = rendered[len(ended) :]
+            if _PROBE in added:
+                return added[: added.index(_PROBE)]
+        return None
 
     def _prefix(self, ordinal: int) -> ChatPrompt:
         return replace(self._chat, messages=self._chat.messages[: ordinal + 1])

@@ -48,7 +48,9 @@ class StopStrings:
             The text that is certainly before any stop string, and the match that ended the text,
             if one is complete; after a match nothing more may be pushed.
         """
-        if not self._stops or not text:
+        if not text:
+            return "", None
+        if not self._stops:
             return self._release(text, held=""), None
         seen = self._held + text
         match = self._first_complete(seen)
