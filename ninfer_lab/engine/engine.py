@@ -9,7 +9,7 @@ or an event back.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -227,7 +227,7 @@ class Engine:
 
     # ── what a caller does with a request ───────────────────────────────────────────────────────
 
-    def stream(self, request: RequestId) -> Iterator[str]:
+    def stream(self, request: RequestId) -> Generator[str]:
         """Runs the engine and yields the answer's text as it becomes final.
 
         Closing the iterator early, or an interrupt, cancels the request.

@@ -1,5 +1,44 @@
-"""What does a person see?
+"""What does a person do with the engine?
 
-Owns the workbench: worlds, stories, recordings, tables, figures, widgets and the command line.
-Reads events and reaches no ledger; knows of the engine what it emits and what assembly builds.
+Owns the workbench: conversations, tables, figures, experiments, widgets, the command line. Reads
+events and snapshots, never reaches inward. `from ninfer_lab import lab` is the one import of a
+notebook; what it names is loaded when it is first used, so that importing the room costs nothing
+and pulls in no torch.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ninfer_lab.lab import faults as faults
+    from ninfer_lab.lab import figures as figures
+    from ninfer_lab.lab import laws as laws
+    from ninfer_lab.lab import tables as tables
+    from ninfer_lab.lab.chat import Chat as Chat
+    from ninfer_lab.lab.serving import open_engine as open_engine
+    from ninfer_lab.lab.serving import tiny_checkpoint as tiny_checkpoint
+
+_HOME_OF_NAME = {
+    "Chat": "chat",
+    "open_engine": "serving",
+    "tiny_checkpoint": "serving",
+}
+"""Names that notebooks use without their module."""
+
+_MODULES = frozenset({"faults", "figures", "laws", "tables"})
+
+__all__ = ["Chat", "faults", "figures", "laws", "open_engine", "tables", "tiny_checkpoint"]
+
+
+def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
+    if name in _HOME_OF_NAME:
+        return getattr(import_module(f"{__name__}.{_HOME_OF_NAME[name]}"), name)
+    raise AttributeError(f"lab has no {name!r}; it has {', '.join(__all__)}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

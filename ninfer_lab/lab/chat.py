@@ -1,0 +1,141 @@
+"""How does one hold a conversation in a notebook?
+
+Owns a conversation's messages on the client's side: it sends the whole history each time, as chat
+clients do, and shows the answer while it grows. Everything the engine knows of it is in the
+requests it sends.
+"""
+
+from __future__ import annotations
+
+import html
+import sys
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import TextIO
+
+from ninfer_lab.contract.events import RequestFinished
+from ninfer_lab.contract.ids import SessionKey
+from ninfer_lab.contract.options import RequestOptions
+from ninfer_lab.contract.prompt import ChatPrompt, Message, Role
+from ninfer_lab.engine.engine import Engine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One question and its answer.
+
+    Attributes:
+        log: What the request cost and reused.
+    """
+
+    question: str
+    answer: str
+    log: RequestFinished
+
+    @property
+    def cost(self) -> str:
+        """One line: what was reused, what was computed."""
+        log = self.log
+        path = "nothing" if log.prefix_reuse_path is None else log.prefix_reuse_path.value
+        return (
+            f"{log.prefix_cache_hit_tokens} of {log.prompt_tokens} prompt tokens reused ({path}),"
+            f" {log.computed_prefill_tokens} computed, {log.completion_tokens} generated"
+        )
+
+    def __str__(self) -> str:
+        return f"user       {self.question}\nassistant  {self.answer}\n           [{self.cost}]"
+
+    def _repr_html_(self) -> str:
+        rows = (("user", self.question), ("assistant", self.answer))
+        cells = "".join(
+            f"<tr><td style='text-align:left;opacity:.6'>{who}</td>"
+            f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
+            for who, text in rows
+        )
+        return f"<table>{cells}</table><small style='opacity:.7'>{html.escape(self.cost)}</small>"
+
+
+class Chat:
+    """A conversation with an engine.
+
+    Args:
+        engine: Serves it, perhaps beside others.
+        session: Binds its requests together; `None` sends them anonymously.
+        system: An opening system message.
+        options: For every request; the session is filled in.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        session: str | None = "chat",
+        system: str | None = None,
+        options: RequestOptions | None = None,
+    ) -> None:
+        self._engine = engine
+        key = None if session is None else SessionKey(session)
+        self._options = replace(options or RequestOptions(), session_key=key)
+        opening = () if system is None else (Message(role=Role.SYSTEM, content=system),)
+        self._messages: tuple[Message, ...] = opening
+        self._turns: list[Turn] = []
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The history as it would be sent now."""
+        return self._messages
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """Every completed turn."""
+        return tuple(self._turns)
+
+    def say(self, text: str, *, show: TextIO | None = None) -> Turn:
+        """Sends the history with one more user message, and shows the answer while it grows.
+
+        An interrupt (■) cancels the request and leaves the history as it was before.
+
+        Args:
+            show: Where to write; the cell's output by default.
+
+        Raises:
+            PromptError: The history no longer fits the context, and the like.
+        """
+        asked = (*self._messages, Message(role=Role.USER, content=text))
+        turn, answer = _ask(self._engine, asked, self._options, show or sys.stdout)
+        self._messages = (*asked, answer)
+        self._turns.append(turn)
+        return turn
+
+    def aside(self, text: str, *, show: TextIO | None = None) -> Turn:
+        """Sends a side request: a prompt of its own, without history and without session.
+
+        This is what a client does to ask for a title or a summary between two turns.
+        """
+        options = replace(self._options, session_key=None)
+        asked = (Message(role=Role.USER, content=text),)
+        return _ask(self._engine, asked, options, show or sys.stdout)[0]
+
+    def forget_last_turn(self) -> None:
+        """Drops the last question and answer from the history, as a client that edits does."""
+        self._turns.pop()
+        self._messages = self._messages[:-2]
+
+
+def _ask(
+    engine: Engine, messages: tuple[Message, ...], options: RequestOptions, show: TextIO
+) -> tuple[Turn, Message]:
+    request = engine.submit(ChatPrompt(messages=messages), options)
+    question = messages[-1].content
+    print(f"user       {question}", file=show)
+    print("assistant  ", end="", file=show, flush=True)
+    with closing(engine.stream(request)) as pieces:
+        for piece in pieces:
+            print(piece, end="", file=show, flush=True)
+    outcome = engine.outcome(request)
+    turn = Turn(question=question, answer=outcome.answer.content, log=outcome.log)
+    print(f"\n           [{turn.cost}]", file=show, flush=True)
+    answer = Message(
+        role=Role.ASSISTANT, content=outcome.answer.content, reasoning=outcome.answer.reasoning
+    )
+    return turn, answer

@@ -1,0 +1,178 @@
+"""What do the events say, as tables?
+
+Owns the translation from events and snapshots to polars frames, one row per thing and the unit last
+in every column's name. Reads events only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import polars as pl
+
+from ninfer_lab.contract.cache_controller import ControllerSnapshot
+from ninfer_lab.contract.events import (
+    CaptureTried,
+    Event,
+    ForwardRan,
+    RequestAdmitted,
+    RequestFinished,
+    RequestSubmitted,
+)
+
+_REQUESTS_SCHEMA = {
+    "request": pl.Int64,
+    "session": pl.String,
+    "prompt_tokens": pl.Int64,
+    "prefix_cache_hit_tokens": pl.Int64,
+    "computed_prefill_tokens": pl.Int64,
+    "prefix_reuse_path": pl.String,
+    "state": pl.String,
+    "best_offered_tokens": pl.Int64,
+    "evicted_owners": pl.Int64,
+    "completion_tokens": pl.Int64,
+    "finish_reason": pl.String,
+    "queue_wait_ms": pl.Float64,
+    "ttft_ms": pl.Float64,
+    "total_ms": pl.Float64,
+}
+
+
+def requests(events: Iterable[Event]) -> pl.DataFrame:
+    """One row per ended request, in the request log's words (RCD-3)."""
+    sessions: dict[int, str | None] = {}
+    admissions: dict[int, RequestAdmitted] = {}
+    rows: list[dict[str, object]] = []
+    for event in events:
+        match event:
+            case RequestSubmitted():
+                sessions[event.request] = event.session_key
+            case RequestAdmitted():
+                admissions[event.request] = event
+            case RequestFinished():
+                admission = admissions.get(event.request)
+                rows.append(_request_row(event, admission, sessions.get(event.request)))
+            case _:
+                pass
+    return pl.DataFrame(rows, schema=_REQUESTS_SCHEMA)
+
+
+def _request_row(
+    end: RequestFinished, admission: RequestAdmitted | None, session: str | None
+) -> dict[str, object]:
+    path = end.prefix_reuse_path
+    return {
+        "request": end.request,
+        "session": session,
+        "prompt_tokens": end.prompt_tokens,
+        "prefix_cache_hit_tokens": end.prefix_cache_hit_tokens,
+        "computed_prefill_tokens": end.computed_prefill_tokens,
+        "prefix_reuse_path": None if path is None else path.value,
+        "state": None if admission is None else admission.state.value,
+        "best_offered_tokens": None if admission is None else admission.best_offered_tokens,
+        "evicted_owners": None if admission is None else len(admission.evicted),
+        "completion_tokens": end.completion_tokens,
+        "finish_reason": end.finish_reason.value,
+        "queue_wait_ms": _ms(end.queue_wait_ns),
+        "ttft_ms": _ms(end.ttft_ns),
+        "total_ms": _ms(end.total_ns),
+    }
+
+
+_FORWARDS_SCHEMA = {
+    "forward": pl.Int64,
+    "at_ms": pl.Float64,
+    "phase": pl.String,
+    "rows": pl.Int64,
+    "tokens": pl.Int64,
+    "requests": pl.String,
+    "machine_ms": pl.Float64,
+    "gathered_bytes": pl.Int64,
+    "state_allocated_slots": pl.Int64,
+    "state_capacity_slots": pl.Int64,
+    "kv_allocated_pages": pl.Int64,
+    "kv_reserved_pages": pl.Int64,
+    "kv_capacity_pages": pl.Int64,
+}
+
+
+def forwards(events: Iterable[Event]) -> pl.DataFrame:
+    """One row per forward of the machine, with the occupancy of every axis after it."""
+    ran = [event for event in events if isinstance(event, ForwardRan)]
+    start_ns = ran[0].at_ns - ran[0].machine_ns if ran else 0
+    rows = [
+        {
+            "forward": ordinal,
+            "at_ms": _ms(event.at_ns - start_ns),
+            "phase": event.phase.value,
+            "rows": len(event.rows),
+            "tokens": sum(row.end_tokens - row.start_tokens for row in event.rows),
+            "requests": ",".join(str(row.request) for row in event.rows),
+            "machine_ms": _ms(event.machine_ns),
+            "gathered_bytes": event.gathered_bytes,
+            "state_allocated_slots": event.occupancy.device_state.allocated_count,
+            "state_capacity_slots": event.occupancy.device_state.capacity_count,
+            "kv_allocated_pages": event.occupancy.device_kv.allocated_count,
+            "kv_reserved_pages": event.occupancy.device_kv.reserved_count,
+            "kv_capacity_pages": event.occupancy.device_kv.capacity_count,
+        }
+        for ordinal, event in enumerate(ran)
+    ]
+    return pl.DataFrame(rows, schema=_FORWARDS_SCHEMA)
+
+
+def checkpoints(snapshot: ControllerSnapshot) -> pl.DataFrame:
+    """One row per checkpoint of every inactive owner, with where it lies."""
+    sessions = {entry.owner: entry.session_key for entry in snapshot.catalog}
+    rows = [
+        {
+            "owner": owner.owner,
+            "session": sessions.get(owner.owner),
+            "checkpoint": placed.summary.ref.id,
+            "kind": placed.summary.kind.value,
+            "frontier_tokens": placed.summary.frontier_tokens,
+            "state_slot": placed.state_slot,
+            "kv_pages": len(placed.pages),
+            "pages": " ".join(map(str, placed.pages)),
+        }
+        for owner in snapshot.ledger.owners
+        for placed in owner.checkpoints
+    ]
+    schema = {
+        "owner": pl.Int64,
+        "session": pl.String,
+        "checkpoint": pl.Int64,
+        "kind": pl.String,
+        "frontier_tokens": pl.Int64,
+        "state_slot": pl.Int64,
+        "kv_pages": pl.Int64,
+        "pages": pl.String,
+    }
+    return pl.DataFrame(rows, schema=schema)
+
+
+def captures(events: Iterable[Event]) -> pl.DataFrame:
+    """One row per frontier at which a checkpoint was wanted."""
+    rows = [
+        {
+            "request": event.request,
+            "frontier_tokens": event.result.frontier_tokens,
+            "outcome": event.result.outcome.value,
+            "kind": None if event.result.checkpoint is None else event.result.checkpoint.kind.value,
+            "replaced": None if event.result.replaced is None else event.result.replaced.id,
+        }
+        for event in events
+        if isinstance(event, CaptureTried)
+    ]
+    schema = {
+        "request": pl.Int64,
+        "frontier_tokens": pl.Int64,
+        "outcome": pl.String,
+        "kind": pl.String,
+        "replaced": pl.Int64,
+    }
+    return pl.DataFrame(rows, schema=schema)
+
+
+def _ms(duration_ns: int | None) -> float | None:
+    return None if duration_ns is None else duration_ns / 1e6
