@@ -42,6 +42,8 @@ class SequencePlacement:
         state_read_slot: `None` before the first forward of a root.
         borrowed_read: Whether the read slot is another owner's, kept by a pin (STATE-4).
         reserved_pages: Guaranteed growth not yet mapped (ACT-2).
+        completion_pages: Pages of its whole prompt and its longest output: what it was promised
+            (ACT-1).
         checkpoints: Optional checkpoints of its own lineage (ACT-3).
     """
 
@@ -55,6 +57,7 @@ class SequencePlacement:
     state_write_slot: StateSlotId
     borrowed_read: bool
     reserved_pages: int
+    completion_pages: int
     checkpoints: tuple[CheckpointPlacement, ...]
 
 

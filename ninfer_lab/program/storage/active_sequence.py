@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from ninfer_lab.contract.candidate import AdmissionCandidate
 from ninfer_lab.contract.ids import OwnerRef, SequenceHandle, StateSlotId
+from ninfer_lab.contract.options import pages_of_tokens
 from ninfer_lab.contract.placement import CheckpointPlacement, SequencePlacement
 from ninfer_lab.contract.plan import PlannedCapture
 from ninfer_lab.contract.prompt import PreparedPrompt
@@ -58,6 +59,11 @@ class ActiveSequence:
         """Known tokens: the prompt and what was accepted after it."""
         return len(self.prompt.tokens) + len(self.output)
 
+    @property
+    def completion_pages(self) -> int:
+        """Pages of the whole prompt and the longest output: what was promised (ACT-1)."""
+        return pages_of_tokens(len(self.prompt.tokens) + self.candidate.request.max_output_tokens)
+
     def consumed(self, frontier_tokens: int) -> TokenSpan:
         """The exact tokens `[0, frontier_tokens)`."""
         prompt_tokens = len(self.prompt.tokens)
@@ -101,5 +107,6 @@ class ActiveSequence:
             state_write_slot=self.state_write_slot,
             borrowed_read=self.pinned_read,
             reserved_pages=self.reserved_pages,
+            completion_pages=self.completion_pages,
             checkpoints=self.checkpoints,
         )
