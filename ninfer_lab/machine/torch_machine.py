@@ -37,6 +37,7 @@ class TorchMachine:
         self._clock = clock
         self._tables: dict[LaneId, tuple[PageId, ...]] = {}
         self._result: ForwardResult | None = None
+        self._last_logits: Tensor | None = None
 
     @property
     def tensors(self) -> DeviceTensors:
@@ -46,6 +47,15 @@ class TorchMachine:
     @property
     def model(self) -> HybridModel:
         return self._model
+
+    @property
+    def last_logits(self) -> Tensor | None:
+        """What the forward submitted last drew from, for proofs that compare bits.
+
+        float32, a row per row of the step (`[B, vocab]`), or `[0, vocab]` for a prefill that drew
+        nothing; `None` before the first forward.
+        """
+        return self._last_logits
 
     def bind(self, lane: LaneId, pages: Sequence[PageId]) -> None:
         if lane in self._tables:
@@ -78,6 +88,7 @@ class TorchMachine:
             case ForwardPhase.DECODE:
                 rows = [self._decode_row(row) for row in step.rows]
                 logits = self._model.decode(self._tensors, rows)
+        self._last_logits = logits
         self._result = ForwardResult(
             drawn_tokens=draw_tokens(
                 self._model.kernels, logits, tuple(row.draw for row in step.rows)
