@@ -35,6 +35,7 @@ from ninfer_lab.contract.options import CacheMode, ContextCache, ResolvedOptions
 from ninfer_lab.contract.plan import ActivationIntent
 from ninfer_lab.contract.program_api import ProgramApi
 from ninfer_lab.contract.result import ResourceResult, SequenceEnd, Settlement
+from ninfer_lab.contract.search_report import SearchReport, TargetVerdict
 from ninfer_lab.contract.target import Assessment, TargetSketch
 
 
@@ -43,8 +44,7 @@ class Materialization:
     """An admission that has happened, with what was offered beside it."""
 
     result: ResourceResult
-    best_offered_tokens: int
-    maximal_fallback: bool
+    report: SearchReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,18 +82,15 @@ class ResourceManager:
             return PermanentlyInfeasible(
                 reason="prompt and output together need more pages than the engine has"
             )
-        candidates = self._candidates(request)
-        chosen = self._best_identity(candidates) or self._root_maximal(request)
+        search = _Search(self._program)
+        chosen = self._best_identity(request, search) or self._root_maximal(request, search)
         if chosen is None:
             return TemporarilyBlocked(
                 revision=self._program.resource_revision,
                 reason="active requests hold what the root would need",
+                report=search.report(None),
             )
-        return Materialization(
-            result=self._activate(chosen),
-            best_offered_tokens=max(candidate.reuse_tokens for candidate in candidates),
-            maximal_fallback=not chosen.target.is_identity,
-        )
+        return Materialization(result=self._activate(chosen), report=search.report(chosen))
 
     def end_of(self, request: RequestId, wanted: SequenceEnd) -> SequenceEnd:
         """How a request may end: without a publication slot only by Discard (SES-2)."""
@@ -145,23 +142,25 @@ class ResourceManager:
         )
         return (root, *(v for v in verified if isinstance(v, AdmissionCandidate)))
 
-    def _best_identity(self, candidates: tuple[AdmissionCandidate, ...]) -> Assessment | None:
+    def _best_identity(self, request: AdmissionRequest, search: _Search) -> Assessment | None:
         """The adoptable identity target with most reuse; of equals the first in shortlist order."""
         best: Assessment | None = None
-        for candidate in candidates:
-            if not self._has_slot(candidate):
-                continue
-            assessment = self._program.assess(TargetSketch(candidate=candidate))
+        for candidate in self._candidates(request):
+            has_slot = self._has_slot(candidate)
+            assessment = search.assess(TargetSketch(candidate=candidate), has_slot=has_slot)
             deeper = best is None or candidate.reuse_tokens > best.target.candidate.reuse_tokens
-            if assessment.is_feasible and deeper:
+            if assessment.is_feasible and has_slot and deeper:
                 best = assessment
         return best
 
-    def _root_maximal(self, request: AdmissionRequest) -> Assessment | None:
-        """Root with everything unprotected released, outside any budget (SRCH-3)."""
+    def _root_maximal(self, request: AdmissionRequest, search: _Search) -> Assessment | None:
+        """Root with everything unprotected released, outside any budget (SRCH-3).
+
+        Without a publication slot even then, it runs all the same and ends by Discard (SES-2).
+        """
         evicted = tuple(o.ref for o in self._catalog.owners() if not self._edges.protects(o.id))
-        target = TargetSketch(candidate=self._program.root_candidate(request), evicted=evicted)
-        assessment = self._program.assess(target)
+        root = self._program.root_candidate(request)
+        assessment = search.assess(TargetSketch(candidate=root, evicted=evicted), has_slot=True)
         return assessment if assessment.is_feasible else None
 
     def _has_slot(self, candidate: AdmissionCandidate) -> bool:
@@ -220,6 +219,31 @@ class ResourceManager:
             slot=slot,
             session_key=request.session_key,
             publication_order=request.publication_order,
+        )
+
+
+class _Search:
+    """The targets of one choice, as they are assessed."""
+
+    def __init__(self, program: ProgramApi) -> None:
+        self._program = program
+        self._assessed: list[tuple[Assessment, bool]] = []
+
+    def assess(self, target: TargetSketch, *, has_slot: bool) -> Assessment:
+        """Asks Program, and remembers the answer."""
+        assessment = self._program.assess(target)
+        self._assessed.append((assessment, has_slot))
+        return assessment
+
+    def report(self, chosen: Assessment | None) -> SearchReport:
+        """Everything that was seen."""
+        ordinals = (i for i, (assessment, _) in enumerate(self._assessed) if assessment is chosen)
+        return SearchReport(
+            verdicts=tuple(
+                TargetVerdict.of(assessment, has_publication_slot=has_slot)
+                for assessment, has_slot in self._assessed
+            ),
+            chosen=next(ordinals, None),
         )
 
 

@@ -16,6 +16,7 @@ from ninfer_lab.contract.checkpoint import CheckpointSummary
 from ninfer_lab.contract.ids import OwnerId, SequenceHandle
 from ninfer_lab.contract.placement import LedgerSnapshot
 from ninfer_lab.contract.result import CaptureResult, SequenceEnd, Settlement
+from ninfer_lab.contract.search_report import SearchReport
 from ninfer_lab.contract.target import StateTransition
 from ninfer_lab.contract.work import Cut
 
@@ -27,11 +28,7 @@ class Admitted:
     Attributes:
         handle: Names the sequence and the lane the design chose.
         reuse_tokens: Prompt tokens that need no forward.
-        best_offered_tokens: Deepest reuse any candidate offered; above `reuse_tokens`, a policy or
-            a capacity chose against it; 0 beside ROOT, no stored identity matched.
-        evicted: Owners released to make room.
-        maximal_fallback: Root with everything unprotected released: no identity target was
-            adoptable.
+        report: Every target the design looked at.
         capture: What was captured at the very frontier the request starts from.
     """
 
@@ -39,10 +36,9 @@ class Admitted:
     path: ReusePath
     state: StateTransition
     reuse_tokens: int
-    best_offered_tokens: int
     cow_pages: int
     evicted: tuple[OwnerId, ...]
-    maximal_fallback: bool
+    report: SearchReport
     capture: CaptureResult | None
 
 
@@ -52,6 +48,7 @@ class TemporarilyBlocked:
 
     revision: int
     reason: str
+    report: SearchReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from ninfer_lab.contract.options import CacheMode
 from ninfer_lab.contract.output import FinishReason
 from ninfer_lab.contract.prompt import RewriteBoundary
 from ninfer_lab.contract.result import CaptureResult
+from ninfer_lab.contract.search_report import SearchReport
 from ninfer_lab.contract.target import StateTransition
 from ninfer_lab.contract.work import ForwardPhase, StateAccess
 
@@ -42,6 +43,7 @@ class RequestBlocked:
     request: RequestId
     revision: int
     reason: str
+    report: SearchReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +51,7 @@ class RequestAdmitted:
     """A request became Active.
 
     Attributes:
-        best_offered_tokens: Deepest reuse on offer; 0 beside ROOT is a matter of identity, more is
-            a matter of room.
+        report: Every target that was looked at, and the one that was carried out.
     """
 
     at_ns: int
@@ -59,10 +60,9 @@ class RequestAdmitted:
     path: ReusePath
     state: StateTransition
     reuse_tokens: int
-    best_offered_tokens: int
     cow_pages: int
     evicted: tuple[OwnerId, ...]
-    maximal_fallback: bool
+    report: SearchReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 from ninfer_lab.context_cache.resource_manager import ResourceManager
 from ninfer_lab.contract.cache_controller import CacheController
 from ninfer_lab.contract.clock import Clock, MonotonicClock
+from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.numerics import ModelDtype, Numerics
 from ninfer_lab.contract.options import EngineOptions, ResolvedOptions
@@ -81,6 +82,12 @@ def assemble_torch(
 
     folder = resolve_folder(checkpoint)
     geometry = read_geometry(folder)
+    if resolved.max_context_tokens > geometry.max_position_tokens:
+        raise OptionsError(
+            "options.max_context_tokens",
+            found=resolved.max_context_tokens,
+            legal=f"<= {geometry.max_position_tokens} (the checkpoint's own limit)",
+        )
     frontend = parts.frontend or Frontend.from_folder(folder)
     model = HybridModel(
         geometry=geometry,

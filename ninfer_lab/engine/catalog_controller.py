@@ -40,10 +40,9 @@ class CatalogController:
             path=result.candidate.path,
             state=result.state,
             reuse_tokens=result.candidate.reuse_tokens,
-            best_offered_tokens=outcome.best_offered_tokens,
             cow_pages=result.cow_pages,
             evicted=tuple(end.ref.id for end in result.evicted),
-            maximal_fallback=outcome.maximal_fallback,
+            report=outcome.report,
             capture=None if capture.outcome is CaptureOutcome.NOT_WANTED else capture,
         )
 

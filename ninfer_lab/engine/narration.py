@@ -42,7 +42,11 @@ def submitted(request: Request) -> RequestSubmitted:
 def blocked(request: Request, answer: TemporarilyBlocked, at_ns: int) -> RequestBlocked:
     """The head stays where it is."""
     return RequestBlocked(
-        at_ns=at_ns, request=request.id, revision=answer.revision, reason=answer.reason
+        at_ns=at_ns,
+        request=request.id,
+        revision=answer.revision,
+        reason=answer.reason,
+        report=answer.report,
     )
 
 
@@ -55,10 +59,9 @@ def admitted(request: Request, admission: Admitted, at_ns: int) -> RequestAdmitt
         path=admission.path,
         state=admission.state,
         reuse_tokens=admission.reuse_tokens,
-        best_offered_tokens=admission.best_offered_tokens,
         cow_pages=admission.cow_pages,
         evicted=admission.evicted,
-        maximal_fallback=admission.maximal_fallback,
+        report=admission.report,
     )
 
 

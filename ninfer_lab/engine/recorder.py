@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from ninfer_lab.contract.events import Event
 
-RETAINED_EVENTS = 1_000_000
-"""Oldest events go first: a long session must not grow without end. About 400 MB of decode
+RETAINED_EVENTS = 200_000
+"""Oldest events go first: a long session must not grow without end. About 100 MB of decode
 steps.
 """
 

@@ -36,6 +36,8 @@ class Turn:
     def cost(self) -> str:
         """One line: what was reused, what was computed."""
         log = self.log
+        if log.error is not None:
+            return f"failed: {log.error}"
         path = "nothing" if log.prefix_reuse_path is None else log.prefix_reuse_path.value
         return (
             f"{log.prefix_cache_hit_tokens} of {log.prompt_tokens} prompt tokens reused ({path}),"
@@ -93,7 +95,8 @@ class Chat:
     def say(self, text: str, *, show: TextIO | None = None) -> Turn:
         """Sends the history with one more user message, and shows the answer while it grows.
 
-        An interrupt (■) cancels the request and leaves the history as it was before.
+        An interrupt (■) cancels the request; that, and a request the machine fails, leave the
+        history as it was before.
 
         Args:
             show: Where to write; the cell's output by default.
@@ -103,8 +106,9 @@ class Chat:
         """
         asked = (*self._messages, Message(role=Role.USER, content=text))
         turn, answer = _ask(self._engine, asked, self._options, show or sys.stdout)
-        self._messages = (*asked, answer)
-        self._turns.append(turn)
+        if turn.log.error is None:
+            self._messages = (*asked, answer)
+            self._turns.append(turn)
         return turn
 
     def aside(self, text: str, *, show: TextIO | None = None) -> Turn:

@@ -16,6 +16,7 @@ from ninfer_lab.contract.events import (
     Event,
     ForwardRan,
     RequestAdmitted,
+    RequestBlocked,
     RequestFinished,
     RequestSubmitted,
 )
@@ -69,7 +70,7 @@ def _request_row(
         "computed_prefill_tokens": end.computed_prefill_tokens,
         "prefix_reuse_path": None if path is None else path.value,
         "state": None if admission is None else admission.state.value,
-        "best_offered_tokens": None if admission is None else admission.best_offered_tokens,
+        "best_offered_tokens": None if admission is None else admission.report.best_offered_tokens,
         "evicted_owners": None if admission is None else len(admission.evicted),
         "completion_tokens": end.completion_tokens,
         "finish_reason": end.finish_reason.value,
@@ -77,6 +78,43 @@ def _request_row(
         "ttft_ms": _ms(end.ttft_ns),
         "total_ms": _ms(end.total_ns),
     }
+
+
+_TARGETS_SCHEMA = {
+    "request": pl.Int64,
+    "chosen": pl.Boolean,
+    "path": pl.String,
+    "disposition": pl.String,
+    "owner": pl.Int64,
+    "reuse_tokens": pl.Int64,
+    "prefill_tokens": pl.Int64,
+    "evicted_owners": pl.Int64,
+    "state": pl.String,
+    "verdict": pl.String,
+}
+
+
+def targets(events: Iterable[Event]) -> pl.DataFrame:
+    """One row per target that was looked at, with the verdict on it."""
+    rows = [
+        {
+            "request": event.request,
+            "chosen": ordinal == event.report.chosen,
+            "path": verdict.path.value,
+            "disposition": None if verdict.disposition is None else verdict.disposition.value,
+            "owner": verdict.owner,
+            "reuse_tokens": verdict.reuse_tokens,
+            "prefill_tokens": verdict.prefill_tokens,
+            "evicted_owners": len(verdict.evicted),
+            "state": verdict.state.value,
+            "verdict": verdict.violation
+            or ("fits" if verdict.has_publication_slot else "no catalog slot"),
+        }
+        for event in events
+        if isinstance(event, RequestAdmitted | RequestBlocked)
+        for ordinal, verdict in enumerate(event.report.verdicts)
+    ]
+    return pl.DataFrame(rows, schema=_TARGETS_SCHEMA)
 
 
 _FORWARDS_SCHEMA = {

@@ -123,7 +123,7 @@ class Program:
                 "intent.lane", found=intent.lane, legal="a lane without an active sequence"
             )
         plan = ResourcePlan(id=PlanId(next(self._ids)), assessment=assessment, intent=intent)
-        self._sealed = {plan.id: plan}
+        self._sealed = {plan.id: plan}  # a newer plan replaces an older one that was never run
         return plan
 
     def start(self, plan: ResourcePlan) -> ResourceResult:
