@@ -12,6 +12,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ninfer_lab.contract.numerics import Numerics as Numerics
+    from ninfer_lab.contract.options import CacheMode as CacheMode
+    from ninfer_lab.contract.options import EngineOptions as EngineOptions
+    from ninfer_lab.contract.options import RequestOptions as RequestOptions
+    from ninfer_lab.contract.options import Sampling as Sampling
+    from ninfer_lab.engine.assembly import TorchParts as TorchParts
+    from ninfer_lab.lab import explain as explain
     from ninfer_lab.lab import faults as faults
     from ninfer_lab.lab import figures as figures
     from ninfer_lab.lab import laws as laws
@@ -21,22 +28,45 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.serving import tiny_checkpoint as tiny_checkpoint
 
 _HOME_OF_NAME = {
-    "Chat": "chat",
-    "open_engine": "serving",
-    "tiny_checkpoint": "serving",
+    "CacheMode": "contract.options",
+    "Chat": "lab.chat",
+    "EngineOptions": "contract.options",
+    "Numerics": "contract.numerics",
+    "RequestOptions": "contract.options",
+    "Sampling": "contract.options",
+    "TorchParts": "engine.assembly",
+    "open_engine": "lab.serving",
+    "tiny_checkpoint": "lab.serving",
 }
-"""Names that notebooks use without their module."""
+"""Names that notebooks use without their module, and the module below `ninfer_lab` that has
+them.
+"""
 
-_MODULES = frozenset({"faults", "figures", "laws", "tables"})
+_MODULES = ("explain", "faults", "figures", "laws", "tables")
 
-__all__ = ["Chat", "faults", "figures", "laws", "open_engine", "tables", "tiny_checkpoint"]
+__all__ = [
+    "CacheMode",
+    "Chat",
+    "EngineOptions",
+    "Numerics",
+    "RequestOptions",
+    "Sampling",
+    "TorchParts",
+    "explain",
+    "faults",
+    "figures",
+    "laws",
+    "open_engine",
+    "tables",
+    "tiny_checkpoint",
+]
 
 
 def __getattr__(name: str) -> object:
     if name in _MODULES:
-        return import_module(f"{__name__}.{name}")
+        return import_module(f"ninfer_lab.lab.{name}")
     if name in _HOME_OF_NAME:
-        return getattr(import_module(f"{__name__}.{_HOME_OF_NAME[name]}"), name)
+        return getattr(import_module(f"ninfer_lab.{_HOME_OF_NAME[name]}"), name)
     raise AttributeError(f"lab has no {name!r}; it has {', '.join(__all__)}")
 
 

@@ -117,6 +117,42 @@ def targets(events: Iterable[Event]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=_TARGETS_SCHEMA)
 
 
+_STAGES_SCHEMA = {
+    "request": pl.Int64,
+    "stage": pl.String,
+    "axis": pl.String,
+    "allocated": pl.Int64,
+    "reserved": pl.Int64,
+    "capacity": pl.Int64,
+    "fits": pl.Boolean,
+}
+_STAGE_NAMES = ("before", "after the releases", "with every destination")
+
+
+def stages(events: Iterable[Event]) -> pl.DataFrame:
+    """One row per stage and axis of every plan that was carried out: peaks against capacity
+    (STG-1).
+    """
+    rows = [
+        {
+            "request": event.request,
+            "stage": name,
+            "axis": use.axis.value,
+            "allocated": use.allocated_count,
+            "reserved": use.reserved_count,
+            "capacity": use.capacity_count,
+            "fits": use.free_count >= 0,
+        }
+        for event in events
+        if isinstance(event, RequestAdmitted) and event.report.chosen is not None
+        for name, stage in zip(
+            _STAGE_NAMES, event.report.verdicts[event.report.chosen].stages, strict=True
+        )
+        for use in stage.axes
+    ]
+    return pl.DataFrame(rows, schema=_STAGES_SCHEMA)
+
+
 _FORWARDS_SCHEMA = {
     "forward": pl.Int64,
     "at_ms": pl.Float64,

@@ -1,0 +1,113 @@
+"""What does an event say, in one sentence?
+
+Owns the wording of events for people, and the small value that shows a run of them in a notebook.
+Reads events only.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import assert_never
+
+from ninfer_lab.contract.events import (
+    CaptureTried,
+    Event,
+    ForwardRan,
+    OwnerPublished,
+    RequestAdmitted,
+    RequestBlocked,
+    RequestFinished,
+    RequestSubmitted,
+    RowRan,
+)
+from ninfer_lab.contract.work import StateAccess
+
+
+def sentence(event: Event) -> str:
+    """One event in words."""
+    match event:
+        case RequestSubmitted():
+            boundaries = ", ".join(
+                f"{b.kind.value} at {b.frontier_tokens}" for b in event.rewrite_boundaries
+            )
+            named = (
+                f"; the next request may rewrite what follows {boundaries}" if boundaries else ""
+            )
+            return (
+                f"request {event.request} joins the queue: {event.prompt_tokens} prompt tokens,"
+                f" at most {event.max_output_tokens} to generate{named}"
+            )
+        case RequestBlocked():
+            return (
+                f"request {event.request} stays at the head of the queue: {event.reason}"
+                f" (looked at again after revision {event.revision})"
+            )
+        case RequestAdmitted():
+            return _admitted(event)
+        case ForwardRan():
+            rows = "; ".join(map(_row, event.rows))
+            return f"{event.phase.value} forward: {rows}. Now {event.occupancy}"
+        case CaptureTried():
+            return _captured(event)
+        case OwnerPublished():
+            kept = ", ".join(map(str, event.checkpoints))
+            return f"request {event.request} leaves owner {event.owner} behind: {kept}"
+        case RequestFinished():
+            return (
+                f"request {event.request} ends by {event.finish_reason.value}:"
+                f" {event.prefix_cache_hit_tokens} prompt tokens reused,"
+                f" {event.computed_prefill_tokens} computed, {event.completion_tokens} generated"
+            )
+        case _:
+            assert_never(event)
+
+
+def _admitted(event: RequestAdmitted) -> str:
+    gone = f", releasing {len(event.evicted)} owners" if event.evicted else ""
+    copied = f", copying {event.cow_pages} partial page" if event.cow_pages else ""
+    return (
+        f"request {event.request} becomes active in lane {event.lane} from {event.path.value},"
+        f" {event.reuse_tokens} tokens in, by {event.state.value}{copied}{gone}"
+    )
+
+
+def _row(row: RowRan) -> str:
+    access = {
+        StateAccess.ROOT: "from the zero state",
+        StateAccess.IN_PLACE: "in place",
+        StateAccess.FORK: "forked into a slot of its own",
+    }[row.state_access]
+    drawn = "" if row.drawn_token is None else f", draws token {row.drawn_token}"
+    return f"request {row.request} consumes [{row.start_tokens}, {row.end_tokens}) {access}{drawn}"
+
+
+def _captured(event: CaptureTried) -> str:
+    result = event.result
+    if result.checkpoint is None:
+        return (
+            f"request {event.request} wanted a checkpoint at {result.frontier_tokens}"
+            f" and skipped it: {result.outcome.value}"
+        )
+    instead = "" if result.replaced is None else f" in place of checkpoint {result.replaced.id}"
+    return f"request {event.request} captures {result.checkpoint}{instead}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Journey:
+    """Events as numbered sentences, in text and in HTML."""
+
+    sentences: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(f"{i:3}. {text}" for i, text in enumerate(self.sentences, 1))
+
+    def _repr_html_(self) -> str:
+        items = "".join(f"<li>{html.escape(text)}</li>" for text in self.sentences)
+        return f"<ol style='text-align:left'>{items}</ol>"
+
+
+def journey(events: Iterable[Event]) -> Journey:
+    """A run of events, told in order."""
+    return Journey(sentences=tuple(sentence(event) for event in events))
