@@ -31,6 +31,8 @@ from ninfer_lab.frontend.token_text import TokenText
 Reconstruct = Callable[[TokenSpan, str], Reconstruction]
 """From the accepted output tokens and the accepted text to what a next request brings back."""
 
+_NOTHING_COMES_BACK = Reconstruction(after_user_message_tokens=None, after_tool_result_tokens=None)
+
 
 class AcceptedOutput:
     """One growing answer.
@@ -113,6 +115,8 @@ class AcceptedOutput:
     def close(self) -> AcceptedText:
         """The finished answer, with what of it will come back as the same tokens.
 
+        A failed answer is not rendered again: nothing is published for it.
+
         Raises:
             InvariantBroken: The answer is not finished.
         """
@@ -122,6 +126,10 @@ class AcceptedOutput:
         cut = self._stop_cut
         accepted_tokens = len(self._tokens) if cut is None else cut.accepted_tokens
         reasoning, content = split_answer(text, self._opens_in)
+        if self._finished is FinishReason.FAILED:
+            reconstruction = _NOTHING_COMES_BACK
+        else:
+            reconstruction = self._reconstruct(TokenSpan(self._tokens[:accepted_tokens]), text)
         return AcceptedText(
             text=text,
             reasoning=reasoning,
@@ -129,7 +137,7 @@ class AcceptedOutput:
             finished=self._finished,
             accepted_tokens=accepted_tokens,
             stop_cut=cut,
-            reconstruction=self._reconstruct(TokenSpan(self._tokens[:accepted_tokens]), text),
+            reconstruction=reconstruction,
         )
 
     def _show(self, final_text: str) -> str:

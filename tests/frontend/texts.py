@@ -20,6 +20,7 @@ LINES = (
     "system user assistant tool hello world, what is the colour of the sky?",
     "The sky is blue! It was grey! 天空是蓝色的。 Ça va très bien, déjà vu 🙂🙃",
     "grey! user: blue! assistant: sky! hello! user: sky! assistant: grey! tool: blue!",
+    "the sky is blue, the sky is grey, the sky is blue",
     "think about the answer and then say it; then think again about what was asked",
 )
 
@@ -150,10 +151,12 @@ def byte_fallback() -> Tokenizer:
     return Tokenizer(inner.to_str())
 
 
+@cache
 def template(text: str) -> ChatTemplate:
     return ChatTemplate(TemplateText(source="a test", plain=text, with_tools=None))
 
 
+@cache
 def frontend(text: str) -> Frontend:
     return Frontend(tokenizer=byte_level(), template=template(text))
 
