@@ -90,7 +90,7 @@ def broken_contracts(house: Path) -> list[str]:
         check=False,
     )
     assert "Contracts:" in done.stdout, done.stdout + done.stderr
-    return re.findall(r"^(.*) BROKEN$", done.stdout, re.MULTILINE)
+    return re.findall(r"^(.*) BROKEN\b", done.stdout, re.MULTILINE)
 
 
 @pytest.fixture

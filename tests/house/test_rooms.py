@@ -20,6 +20,8 @@ TORCH_FREE_ROOMS = (*CORE_ROOMS, "engine", "lab")
 NEEDS_TENSORS = (
     "ninfer_lab.lab.bench",
     "ninfer_lab.lab.calibrate",
+    "ninfer_lab.lab.faults",
+    "ninfer_lab.lab.restore_proof",
     "ninfer_lab.lab.tiny_model",
 )
 """Modules of the workbench that train or measure, and so may import torch at their top."""
