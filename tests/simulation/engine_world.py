@@ -1,0 +1,204 @@
+"""An engine over the machine that knows contents, small enough to know every id by heart.
+
+Prompts are token runs; a prompt that needs boundaries is prepared by hand and served by a frontend
+that looks it up. Tokens of a world with text are code points, so that stop strings can be met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from ninfer_lab.contract.cache_controller import CacheController, ControllerSnapshot
+from ninfer_lab.contract.clock import VirtualClock
+from ninfer_lab.contract.events import Event, RequestAdmitted, RequestFinished
+from ninfer_lab.contract.ids import RequestId, SessionKey
+from ninfer_lab.contract.machine_api import MachineApi
+from ninfer_lab.contract.options import CacheMode, EngineOptions, RequestOptions, ResolvedOptions
+from ninfer_lab.contract.output import OutputRules
+from ninfer_lab.contract.prompt import (
+    RAW_TOKENS,
+    PreparedPrompt,
+    PromptIdentity,
+    PromptInput,
+    PromptLimits,
+    PromptModality,
+    RewriteBoundary,
+    RewriteKind,
+    TemplateDigest,
+    TokenPrompt,
+)
+from ninfer_lab.contract.token_span import TokenSpan
+from ninfer_lab.engine.assembly import catalog_design
+from ninfer_lab.engine.engine import Engine
+from ninfer_lab.engine.request import RequestOutcome
+from ninfer_lab.frontend.accepted_output import AcceptedOutput
+from ninfer_lab.frontend.prepared_prompt import Frontend
+from simulation.content_machine import VOCABULARY_TOKENS, ContentMachine
+from simulation.watched_controller import WatchedController
+
+STEPS_LIMIT = 20_000
+"""No world here needs more steps; one that does is not getting anywhere (INV-15)."""
+
+_Event = TypeVar("_Event", bound=Event)
+
+Design = Callable[[ResolvedOptions, MachineApi], CacheController]
+
+
+def prepared(
+    tokens: Iterable[int],
+    *,
+    closure: int | None = None,
+    replay: int | None = None,
+    cuts: Sequence[int] = (),
+    template: str = RAW_TOKENS,
+) -> PreparedPrompt:
+    """A prompt with its boundaries, by hand.
+
+    Args:
+        closure: Frontier of the turn closure.
+        replay: Frontier of the response replay.
+        cuts: Further frontiers at which any prefill must be cut.
+        template: Identity beside the tokens.
+    """
+    rewrites = {RewriteKind.TURN_CLOSURE: closure, RewriteKind.RESPONSE_REPLAY: replay}
+    boundaries = sorted((at, kind) for kind, at in rewrites.items() if at is not None)
+    return PreparedPrompt(
+        tokens=TokenSpan(tokens),
+        identity=PromptIdentity(modality=PromptModality.TEXT, template=TemplateDigest(template)),
+        rewrite_boundaries=tuple(
+            RewriteBoundary(kind=kind, frontier_tokens=at) for at, kind in boundaries
+        ),
+        rewrite_execution_frontiers=tuple(sorted({*cuts, *(at for at, _ in boundaries)})),
+    )
+
+
+class CodePoints:
+    """Every token is a character, whole at once."""
+
+    is_whole = True
+
+    def push(self, token_id: int) -> str:
+        return chr(token_id)
+
+    def flush(self) -> str:
+        return ""
+
+
+class HandMadeFrontend(Frontend):
+    """Serves prompts prepared by hand; every other token prompt as the real frontend does."""
+
+    def __init__(self, *, with_text: bool) -> None:
+        super().__init__()
+        self.by_tokens: dict[TokenSpan, PreparedPrompt] = {}
+        self._with_text = with_text
+
+    def prepare(self, prompt: PromptInput, limits: PromptLimits) -> PreparedPrompt:
+        plain = super().prepare(prompt, limits)
+        return self.by_tokens.get(plain.tokens, plain)
+
+    def open_output(
+        self, prompt: PromptInput, prepared: PreparedPrompt, rules: OutputRules
+    ) -> AcceptedOutput:
+        if not self._with_text:
+            return super().open_output(prompt, prepared, rules)
+        return AcceptedOutput(
+            rules,
+            token_text=CodePoints(),
+            opens_in=prepared.opens_in,
+            reconstruct=lambda tokens, _: self._reconstruct(prompt, prepared, tokens, ""),
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class EngineWorld:
+    """The parts of one engine, with the shortest ways to drive it."""
+
+    engine: Engine
+    machine: ContentMachine
+    controller: WatchedController
+    frontend: HandMadeFrontend
+
+    def submit(
+        self,
+        prompt: PreparedPrompt | Iterable[int],
+        *,
+        output: int = 1,
+        session: str | None = None,
+        mode: CacheMode = CacheMode.READ_WRITE,
+        stop: tuple[str, ...] = (),
+    ) -> RequestId:
+        """Queues a prompt of tokens, or one prepared by hand."""
+        if isinstance(prompt, PreparedPrompt):
+            self.frontend.by_tokens[prompt.tokens] = prompt
+            tokens = prompt.tokens
+        else:
+            tokens = TokenSpan(prompt)
+            self.frontend.by_tokens.pop(tokens, None)
+        options = RequestOptions(
+            max_output_tokens=output,
+            session_key=None if session is None else SessionKey(session),
+            mode=mode,
+            stop_strings=stop,
+        )
+        return self.engine.submit(TokenPrompt(tokens=tokens), options)
+
+    def finish(self, request: RequestId) -> RequestOutcome:
+        """Steps until the request has ended."""
+        seen = self.engine.events
+        for _ in range(STEPS_LIMIT):
+            if any(isinstance(e, RequestFinished) and e.request == request for e in seen):
+                return self.engine.outcome(request)
+            seen = self.engine.step().events
+        raise AssertionError(f"request {request} does not end: {self.engine!r}")
+
+    def settle(self) -> None:
+        """Steps until nothing waits and nothing runs."""
+        for _ in range(STEPS_LIMIT):
+            if self.engine.is_idle:
+                return
+            self.engine.step()
+        raise AssertionError(f"not idle after {STEPS_LIMIT} steps: {self.engine!r}")
+
+    def admission_of(self, request: RequestId) -> RequestAdmitted:
+        """How a request was admitted."""
+        return next(e for e in self.events(RequestAdmitted) if e.request == request)
+
+    def events(self, kind: type[_Event]) -> list[_Event]:
+        """Everything of one kind that has happened."""
+        return [event for event in self.engine.events if isinstance(event, kind)]
+
+    @property
+    def snapshot(self) -> ControllerSnapshot:
+        return self.engine.describe()
+
+
+def engine_world(
+    options: EngineOptions | None = None,
+    *,
+    design: Design = catalog_design,
+    with_text: bool = False,
+) -> EngineWorld:
+    """An engine that a watcher holds to every law after every call.
+
+    Args:
+        options: By default one lane, one extra slot, four pages, and chunks of 128 tokens.
+        design: The cache design under watch.
+        with_text: Whether tokens are code points.
+    """
+    options = options or EngineOptions(max_context_tokens=256, prefill_chunk_tokens=128)
+    resolved = options.resolve()
+    clock = VirtualClock()
+    machine = ContentMachine(resolved.capacity, clock)
+    controller = WatchedController(design(resolved, machine), machine)
+    frontend = HandMadeFrontend(with_text=with_text)
+    engine = Engine(
+        options=resolved,
+        frontend=frontend,
+        controller=controller,
+        machine=machine,
+        clock=clock,
+        vocabulary_tokens=VOCABULARY_TOKENS,
+    )
+    return EngineWorld(engine=engine, machine=machine, controller=controller, frontend=frontend)
