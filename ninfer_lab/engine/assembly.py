@@ -63,6 +63,8 @@ def assemble_torch(
 
     Args:
         checkpoint: A folder, or a hub id where the network reaches one.
+        options: Capacities; one lane by default.
+        parts: Numerics, element type, design, and what stands between.
 
     Raises:
         OptionsError: Options that cannot hold one request. Nothing was read.
@@ -71,8 +73,32 @@ def assemble_torch(
     resolved = (options or EngineOptions()).resolve()
     parts = parts or TorchParts()
     clock = parts.clock or MonotonicClock()
+    served = _serve(checkpoint, resolved, parts, clock)
+    return Engine(
+        options=resolved,
+        frontend=served.frontend,
+        controller=parts.design(resolved, served.machine),
+        machine=served.machine,
+        clock=clock,
+        vocabulary_tokens=served.vocabulary_tokens,
+    )
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Served:
+    """What a checkpoint brings."""
+
+    frontend: Frontend
+    machine: MachineApi
+    vocabulary_tokens: int
+
+
+def _serve(
+    checkpoint: Path | str, resolved: ResolvedOptions, parts: TorchParts, clock: Clock
+) -> _Served:
+    """Reads a checkpoint and puts its model on a machine."""
     from ninfer_kernels.kernel_set import reference_kernels
+
     from ninfer_lab.machine.torch_machine import TorchMachine
     from ninfer_lab.models.qwen3_5.checkpoint_files import resolve_folder
     from ninfer_lab.models.qwen3_5.config import read_geometry
@@ -104,11 +130,4 @@ def assemble_torch(
     machine: MachineApi = TorchMachine(model, tensors, clock)
     if parts.wrap_machine is not None:
         machine = parts.wrap_machine(machine)
-    return Engine(
-        options=resolved,
-        frontend=frontend,
-        controller=parts.design(resolved, machine),
-        machine=machine,
-        clock=clock,
-        vocabulary_tokens=geometry.vocab_size,
-    )
+    return _Served(frontend=frontend, machine=machine, vocabulary_tokens=geometry.vocab_size)

@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from typing import TextIO
 
 from ninfer_lab.contract.events import RequestFinished
-from ninfer_lab.contract.ids import SessionKey
+from ninfer_lab.contract.ids import RequestId, SessionKey
 from ninfer_lab.contract.options import RequestOptions
 from ninfer_lab.contract.prompt import ChatPrompt, Message, Role
 from ninfer_lab.engine.engine import Engine
+from ninfer_lab.engine.request import RequestOutcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +82,7 @@ class Chat:
         opening = () if system is None else (Message(role=Role.SYSTEM, content=system),)
         self._messages: tuple[Message, ...] = opening
         self._turns: list[Turn] = []
+        self._asked: dict[RequestId, tuple[Message, ...]] = {}
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -104,10 +106,38 @@ class Chat:
         Raises:
             PromptError: The history no longer fits the context, and the like.
         """
+        request = self.submit(text)
+        try:
+            _show_while_it_grows(self._engine, request, text, show or sys.stdout)
+        except BaseException:
+            del self._asked[request]
+            raise
+        turn = self.take_answer(request)
+        _show_cost(turn, show or sys.stdout)
+        return turn
+
+    def submit(self, text: str) -> RequestId:
+        """Only puts the request into the engine's queue, for stepping by hand."""
         asked = (*self._messages, Message(role=Role.USER, content=text))
-        turn, answer = _ask(self._engine, asked, self._options, show or sys.stdout)
+        request = self._engine.submit(ChatPrompt(messages=asked), self._options)
+        self._asked[request] = asked
+        return request
+
+    def take_answer(self, request: RequestId) -> Turn:
+        """Takes the answer of a submitted request that has ended into the history.
+
+        Raises:
+            PromptError: It still runs.
+        """
+        outcome = self._engine.outcome(request)
+        asked = self._asked.pop(request)
+        turn = _turn(asked[-1].content, outcome)
         if turn.log.error is None:
-            self._messages = (*asked, answer)
+            answer = outcome.answer
+            self._messages = (
+                *asked,
+                Message(role=Role.ASSISTANT, content=answer.content, reasoning=answer.reasoning),
+            )
             self._turns.append(turn)
         return turn
 
@@ -117,8 +147,12 @@ class Chat:
         This is what a client does to ask for a title or a summary between two turns.
         """
         options = replace(self._options, session_key=None)
-        asked = (Message(role=Role.USER, content=text),)
-        return _ask(self._engine, asked, options, show or sys.stdout)[0]
+        prompt = ChatPrompt(messages=(Message(role=Role.USER, content=text),))
+        request = self._engine.submit(prompt, options)
+        _show_while_it_grows(self._engine, request, text, show or sys.stdout)
+        turn = _turn(text, self._engine.outcome(request))
+        _show_cost(turn, show or sys.stdout)
+        return turn
 
     def forget_last_turn(self) -> None:
         """Drops the last question and answer from the history, as a client that edits does."""
@@ -126,20 +160,17 @@ class Chat:
         self._messages = self._messages[:-2]
 
 
-def _ask(
-    engine: Engine, messages: tuple[Message, ...], options: RequestOptions, show: TextIO
-) -> tuple[Turn, Message]:
-    request = engine.submit(ChatPrompt(messages=messages), options)
-    question = messages[-1].content
+def _show_while_it_grows(engine: Engine, request: RequestId, question: str, show: TextIO) -> None:
     print(f"user       {question}", file=show)
     print("assistant  ", end="", file=show, flush=True)
     with closing(engine.stream(request)) as pieces:
         for piece in pieces:
             print(piece, end="", file=show, flush=True)
-    outcome = engine.outcome(request)
-    turn = Turn(question=question, answer=outcome.answer.content, log=outcome.log)
+
+
+def _show_cost(turn: Turn, show: TextIO) -> None:
     print(f"\n           [{turn.cost}]", file=show, flush=True)
-    answer = Message(
-        role=Role.ASSISTANT, content=outcome.answer.content, reasoning=outcome.answer.reasoning
-    )
-    return turn, answer
+
+
+def _turn(question: str, outcome: RequestOutcome) -> Turn:
+    return Turn(question=question, answer=outcome.answer.content, log=outcome.log)
