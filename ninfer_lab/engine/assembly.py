@@ -98,7 +98,6 @@ def _serve(
 ) -> _Served:
     """Reads a checkpoint and puts its model on a machine."""
     from ninfer_kernels.kernel_set import reference_kernels
-
     from ninfer_lab.machine.torch_machine import TorchMachine
     from ninfer_lab.models.qwen3_5.checkpoint_files import resolve_folder
     from ninfer_lab.models.qwen3_5.config import read_geometry
