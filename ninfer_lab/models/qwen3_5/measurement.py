@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from typing import Protocol
 
 from ninfer_lab.contract.numerics import ModelDtype
 from ninfer_lab.contract.options import PAGE_TOKENS
@@ -22,7 +23,42 @@ SIGNATURE_SCHEMA = "qwen3_5-text-1"
 """Changes when the binding (fused products, storage) changes what a prefill costs."""
 
 
-def state_image_bytes(geometry: ModelGeometry, dtype: ModelDtype) -> int:
+class CacheShape(Protocol):
+    """The facts that a StateImage and a KV page are made of: all that is known of some models."""
+
+    @property
+    def linear_layers(self) -> tuple[int, ...]:
+        """Indices of the layers that own recurrent state."""
+        ...
+
+    @property
+    def full_layers(self) -> tuple[int, ...]:
+        """Indices of the layers that own KV."""
+        ...
+
+    @property
+    def kv_head_count(self) -> int: ...
+
+    @property
+    def head_dim(self) -> int: ...
+
+    @property
+    def conv_channel_count(self) -> int: ...
+
+    @property
+    def conv_width(self) -> int: ...
+
+    @property
+    def linear_value_head_count(self) -> int: ...
+
+    @property
+    def linear_key_dim(self) -> int: ...
+
+    @property
+    def linear_value_dim(self) -> int: ...
+
+
+def state_image_bytes(geometry: CacheShape, dtype: ModelDtype) -> int:
     """Bytes of one StateImage: convolution history and recurrent state of every linear layer."""
     history = (geometry.conv_width - 1) * geometry.conv_channel_count * dtype.element_bytes
     heads = geometry.linear_value_head_count
@@ -32,7 +68,7 @@ def state_image_bytes(geometry: ModelGeometry, dtype: ModelDtype) -> int:
     return len(geometry.linear_layers) * (history + recurrent)
 
 
-def kv_page_bytes(geometry: ModelGeometry, dtype: ModelDtype) -> int:
+def kv_page_bytes(geometry: CacheShape, dtype: ModelDtype) -> int:
     """Bytes of one KV page: keys and values of 64 tokens in every full-attention layer."""
     token_bytes = 2 * geometry.kv_head_count * geometry.head_dim * dtype.element_bytes
     return len(geometry.full_layers) * PAGE_TOKENS * token_bytes
