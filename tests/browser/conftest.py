@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook
 from playwright.sync_api import Browser, ViewportSize, sync_playwright
 
 from browser.jupyter_session import (
@@ -19,6 +21,7 @@ from browser.jupyter_session import (
 )
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+KERNELSPEC = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
 WINDOW = ViewportSize(width=1_500, height=1_100)
 
 
@@ -50,3 +53,16 @@ def lab(chromium: Browser, server: JupyterServer) -> Iterator[LabPage]:
     context = chromium.new_context(viewport=WINDOW)
     yield LabPage(context.new_page(), server)
     context.close()
+
+
+@pytest.fixture
+def notebook_of(lab: LabPage, server: JupyterServer) -> Callable[..., LabPage]:
+    """Writes a notebook of the given code cells into the served folder and opens it."""
+
+    def open_new(name: str, *sources: str) -> LabPage:
+        cells = [new_code_cell(source.strip()) for source in sources]
+        nbformat.write(new_notebook(cells=cells, metadata=KERNELSPEC), server.root / name)
+        lab.open(name)
+        return lab
+
+    return open_new

@@ -51,17 +51,19 @@ WITHIN = """async ({code, limitMs}) => {
   return await Promise.race([(0, eval)(code)(), late]);
 }"""
 
+NOTEBOOK = "window.jupyterapp.shell.currentWidget.content"
+
 KERNEL_IS_IDLE = """() => {
   const context = window.jupyterapp?.shell.currentWidget?.sessionContext;
   return context?.session?.kernel?.status === 'idle';
 }"""
 
-CODE_CELLS = """() => window.jupyterapp.shell.currentWidget.content.widgets
+CODE_CELLS = f"""() => {NOTEBOOK}.widgets
   .filter(cell => cell.model.type === 'code')
-  .map(cell => ({
+  .map(cell => ({{
     execution_count: cell.model.executionCount,
     outputs: cell.model.sharedModel.getOutputs(),
-  }))"""
+  }}))"""
 
 
 def find_chromium() -> str | None:
@@ -198,6 +200,12 @@ class LabPage:
         """Run > Run All Cells."""
         self.command("notebook:run-all-cells", limit_s=limit_s)
 
+    def run_cell(self, number: int, *, limit_s: float = RUN_LIMIT_S) -> None:
+        """Runs one cell, counted from 1, and waits for its end."""
+        select = f"() => {{ {NOTEBOOK}.deselectAll(); {NOTEBOOK}.activeCellIndex = {number - 1}; }}"
+        self.evaluate(select, limit_s=30)
+        self.command("notebook:run-cell", limit_s=limit_s)
+
     def evaluate(self, function: str, *, limit_s: float) -> Any:
         """The value of a JavaScript function in the page.
 
@@ -218,6 +226,15 @@ class LabPage:
         """Execution count and outputs of each code cell, as the page has them now."""
         cells: list[Mapping[str, Any]] = self.evaluate(CODE_CELLS, limit_s=30)
         return cells
+
+    def printed(self, number: int) -> str:
+        """What a code cell, counted from 1 among the code cells, wrote to stdout."""
+        outputs = self.code_cells()[number - 1]["outputs"]
+        return "".join(
+            text if isinstance(text := output["text"], str) else "".join(text)
+            for output in outputs
+            if output["output_type"] == "stream" and output["name"] == "stdout"
+        )
 
     def errors(self) -> list[str]:
         """What the cells raised."""

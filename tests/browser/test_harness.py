@@ -5,32 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
 
-from browser.jupyter_session import JupyterServer, LabPage
+from browser.jupyter_session import LabPage
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
-KERNELSPEC = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
 
-
-@pytest.fixture
-def opened(lab: LabPage, server: JupyterServer) -> Callable[..., LabPage]:
-    """Writes a notebook of these cells into the served folder and opens it."""
-
-    def opened(name: str, *sources: str) -> LabPage:
-        cells = [new_code_cell(source) for source in sources]
-        nbformat.write(new_notebook(cells=cells, metadata=KERNELSPEC), server.root / name)
-        lab.open(name)
-        return lab
-
-    return opened
-
-
-def test_a_cell_that_raises_is_seen(opened: Callable[..., LabPage]) -> None:
-    lab = opened("raises.ipynb", "print(6 * 7)", "1 / 0")
+def test_a_cell_that_raises_is_seen(notebook_of: Callable[..., LabPage]) -> None:
+    lab = notebook_of("raises.ipynb", "print(6 * 7)", "1 / 0")
     lab.run_all()
     first, second = lab.code_cells()
     assert first["outputs"][0]["text"] == "42\n"
@@ -40,9 +23,9 @@ def test_a_cell_that_raises_is_seen(opened: Callable[..., LabPage]) -> None:
 
 
 def test_a_broken_widget_is_seen_though_python_is_content(
-    opened: Callable[..., LabPage],
+    notebook_of: Callable[..., LabPage],
 ) -> None:
-    lab = opened(
+    lab = notebook_of(
         "broken.ipynb",
         "import anywidget\n"
         "class Broken(anywidget.AnyWidget):\n"
@@ -55,8 +38,8 @@ def test_a_broken_widget_is_seen_though_python_is_content(
     assert any("planted fault" in problem for problem in lab.problems)
 
 
-def test_a_request_that_leaves_is_refused_and_seen(opened: Callable[..., LabPage]) -> None:
-    lab = opened(
+def test_a_request_that_leaves_is_refused_and_seen(notebook_of: Callable[..., LabPage]) -> None:
+    lab = notebook_of(
         "leaves.ipynb",
         "from IPython.display import HTML\nHTML('<img src=\"http://192.0.2.1/x.png\">')",
     )
@@ -66,9 +49,11 @@ def test_a_request_that_leaves_is_refused_and_seen(opened: Callable[..., LabPage
 
 
 def test_a_cell_without_end_is_a_timeout_and_can_be_interrupted(
-    opened: Callable[..., LabPage],
+    notebook_of: Callable[..., LabPage],
 ) -> None:
-    lab = opened("endless.ipynb", "import time\nwhile True: time.sleep(0.01)", "print('after')")
+    lab = notebook_of(
+        "endless.ipynb", "import time\nwhile True: time.sleep(0.01)", "print('after')"
+    )
     with pytest.raises(TimeoutError, match="no answer within 2 s"):
         lab.run_all(limit_s=2)
     lab.command("notebook:interrupt-kernel", limit_s=30)
@@ -76,7 +61,7 @@ def test_a_cell_without_end_is_a_timeout_and_can_be_interrupted(
     assert lab.errors() == ["KeyboardInterrupt: "]
 
 
-def test_a_screenshot_is_a_picture(opened: Callable[..., LabPage], tmp_path: Path) -> None:
-    picture = opened("empty.ipynb", "").screenshot(tmp_path / "shots" / "empty.png")
+def test_a_screenshot_is_a_picture(notebook_of: Callable[..., LabPage], tmp_path: Path) -> None:
+    picture = notebook_of("empty.ipynb", "").screenshot(tmp_path / "shots" / "empty.png")
     assert picture.read_bytes().startswith(PNG_SIGNATURE)
     assert picture.stat().st_size > 10_000

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import pytest
 from nbformat.v4 import new_notebook
 
 from ninfer_lab.lab.workbench import WorkbenchLaunch
@@ -29,6 +30,7 @@ def test_the_command_names_the_notebook_and_its_folder(tmp_path: Path) -> None:
     assert ("--allow-root" in command) is (os.geteuid() == 0)
 
 
+@pytest.mark.slow
 def test_start_serves_the_first_notebook(tmp_path: Path) -> None:  # spec: CLI-1
     shelf, home = tmp_path / "shelf", tmp_path / "home"
     shelf.mkdir()
