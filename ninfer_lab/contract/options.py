@@ -107,7 +107,8 @@ class EngineOptions:
     Attributes:
         max_concurrency: Active lanes C, 1..8 (CFG-2).
         max_context_tokens: Longest prompt plus output of one request.
-        kv_capacity_tokens: Device KV, rounded up to whole 64-token pages; default C contexts.
+        kv_capacity_tokens: Device KV, rounded up to whole 64-token pages; default C contexts, each
+            in pages of its own, so that C longest requests fit at once.
         prefill_chunk_tokens: Most prompt tokens of one forward.
         device_state_slots: Device StateImages H beyond the C of the active guarantee; default C.
         max_private_continuations: Private catalog slots P; default 2C.
@@ -147,9 +148,9 @@ class EngineOptions:
                 found=private_slots,
                 legal=f">= max_concurrency = {lanes}",
             )
-        kv_tokens = _given(self.kv_capacity_tokens, lanes * self.max_context_tokens)
-        pages = pages_of_tokens(kv_tokens)
         needed_pages = pages_of_tokens(self.max_context_tokens)
+        kv_tokens = _given(self.kv_capacity_tokens, lanes * needed_pages * PAGE_TOKENS)
+        pages = pages_of_tokens(kv_tokens)
         if pages < needed_pages:
             raise OptionsError(
                 "options.kv_capacity_tokens",
