@@ -124,11 +124,17 @@ def train_tiny(
 
 
 @app.command()
-def bench() -> None:
-    """Measure the engine against transformers and print the README's table."""
-    from ninfer_lab.lab.bench import main as run_bench
+def bench(
+    rows: Annotated[
+        list[str] | None,
+        typer.Option("--rows", help="Shell patterns of row names, as 'tiny/*'; all by default."),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="One repeat: does it run?")] = False,
+) -> None:
+    """Measure the engine against transformers and print the README's tables."""
+    from ninfer_lab.lab.bench.run import BenchRequest, run_bench
 
-    run_bench()
+    run_bench(BenchRequest(patterns=tuple(rows or ()), is_quick=quick), say=typer.echo)
 
 
 def _refuse(line: str) -> int:

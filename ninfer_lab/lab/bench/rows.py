@@ -1,0 +1,214 @@
+"""Which rows does `make bench` have, and what does each promise?
+
+Owns the list: what is run, on which checkpoint, against which goal. Does not know how a row is
+timed (`measure`).
+Source: the project's promises of speed, in its README.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from ninfer_lab.contract.errors import OptionsError
+from ninfer_lab.contract.numerics import ModelDtype
+from ninfer_lab.lab.bench.checkpoints import BenchCheckpoint
+from ninfer_lab.lab.bench.measured import Bound, Goal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefillRow:
+    """A prompt from nothing to its first token, against transformers."""
+
+    checkpoint: BenchCheckpoint
+    dtype: ModelDtype
+    prompt_tokens: int
+    goal: Goal
+
+    @property
+    def name(self) -> str:
+        return f"{self.checkpoint.value}/{self.dtype.value}/prefill-{self.prompt_tokens}"
+
+    @property
+    def work(self) -> str:
+        return f"prefill of {self.prompt_tokens:,} tokens"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodeRow:
+    """Decode steps of several requests together, against transformers."""
+
+    checkpoint: BenchCheckpoint
+    dtype: ModelDtype
+    lanes: int
+    prompt_tokens: int
+    goal: Goal
+
+    @property
+    def name(self) -> str:
+        place = f"{self.checkpoint.value}/{self.dtype.value}"
+        return f"{place}/decode-{self.lanes}x{self.prompt_tokens}"
+
+    @property
+    def work(self) -> str:
+        return f"decode, batch {self.lanes}, behind {self.prompt_tokens:,} tokens"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BookkeepingRow:
+    """What a decode step takes beside its machine."""
+
+    checkpoint: BenchCheckpoint
+    lanes: int
+    prompt_tokens: int
+    goal: Goal
+
+    @property
+    def name(self) -> str:
+        return f"bookkeeping/{self.checkpoint.value}/decode-{self.lanes}x{self.prompt_tokens}"
+
+    @property
+    def work(self) -> str:
+        return (
+            f"`{self.checkpoint.value}`, decode step, batch {self.lanes}: the Engine's own"
+            " bookkeeping / step"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumeRow:
+    """The end of a prompt whose beginning the session left behind, against the whole prompt."""
+
+    checkpoint: BenchCheckpoint
+    prompt_tokens: int
+    new_tokens: int
+    goal: Goal
+
+    @property
+    def name(self) -> str:
+        return f"resume/{self.checkpoint.value}/{self.new_tokens}-of-{self.prompt_tokens}"
+
+    @property
+    def work(self) -> str:
+        return (
+            f"`{self.checkpoint.value}`, resume of the last {self.new_tokens} of"
+            f" {self.prompt_tokens:,} tokens / cold prefill"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportRow:
+    """A module imported by a fresh process."""
+
+    module: str
+    goal: Goal | None
+
+    @property
+    def name(self) -> str:
+        return f"import/{self.module}"
+
+    @property
+    def work(self) -> str:
+        return f"`import {self.module}` in a fresh process"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotebookRow:
+    """A notebook from a fresh kernel, top to bottom."""
+
+    notebook: str
+
+    @property
+    def name(self) -> str:
+        return f"notebook/{self.notebook}"
+
+    @property
+    def work(self) -> str:
+        return f"notebook `{self.notebook}`, kernel start included"
+
+    @property
+    def goal(self) -> None:
+        return None
+
+
+Row = PrefillRow | DecodeRow | BookkeepingRow | ResumeRow | ImportRow | NotebookRow
+
+
+def all_rows(notebooks: Sequence[str]) -> tuple[Row, ...]:
+    """Every row, in the order of the tables.
+
+    Args:
+        notebooks: Names of the notebooks, in reading order.
+    """
+    compared = tuple(
+        row
+        for checkpoint in (BenchCheckpoint.BENCH_12M, BenchCheckpoint.TINY)
+        for dtype in ModelDtype
+        for row in _compared(checkpoint, dtype)
+    )
+    own: tuple[Row, ...] = (
+        *(
+            BookkeepingRow(
+                checkpoint=checkpoint, lanes=lanes, prompt_tokens=512, goal=_at_most(0.10)
+            )
+            for checkpoint in (BenchCheckpoint.BENCH_12M, BenchCheckpoint.TINY)
+            for lanes in (1, 8)
+        ),
+        *(
+            ResumeRow(
+                checkpoint=checkpoint, prompt_tokens=4_096, new_tokens=256, goal=_at_most(0.11)
+            )
+            for checkpoint in (BenchCheckpoint.BENCH_12M, BenchCheckpoint.TINY)
+        ),
+        ImportRow(module="ninfer_lab", goal=_at_most(0.3)),
+        ImportRow(module="ninfer_lab.engine.assembly", goal=None),
+        *(NotebookRow(notebook=notebook) for notebook in notebooks),
+    )
+    return (*compared, *own)
+
+
+def select_rows(rows: Sequence[Row], patterns: Sequence[str]) -> tuple[Row, ...]:
+    """The rows whose name matches a shell pattern; all without a pattern.
+
+    Raises:
+        OptionsError: A pattern that matches no row.
+    """
+    for pattern in patterns:
+        if not any(fnmatchcase(row.name, pattern) for row in rows):
+            raise OptionsError(
+                "bench rows", found=pattern, legal="a pattern of " + ", ".join(r.name for r in rows)
+            )
+    return tuple(
+        row
+        for row in rows
+        if not patterns or any(fnmatchcase(row.name, pattern) for pattern in patterns)
+    )
+
+
+def _compared(checkpoint: BenchCheckpoint, dtype: ModelDtype) -> tuple[PrefillRow | DecodeRow, ...]:
+    alone = _at_least(1.3 if dtype is ModelDtype.FLOAT32 else 1.5)
+    return (
+        *(
+            PrefillRow(checkpoint=checkpoint, dtype=dtype, prompt_tokens=tokens, goal=goal)
+            for tokens, goal in ((4_096, _at_least(1.2)), (1_024, _at_least(1.0)))
+        ),
+        *(
+            DecodeRow(
+                checkpoint=checkpoint, dtype=dtype, lanes=lanes, prompt_tokens=tokens, goal=goal
+            )
+            for lanes, tokens, goal in (
+                (1, 1_024, alone),
+                (1, 4_096, alone),
+                (8, 512, _at_least(1.3)),
+            )
+        ),
+    )
+
+
+def _at_least(figure: float) -> Goal:
+    return Goal(bound=Bound.AT_LEAST, figure=figure)
+
+
+def _at_most(figure: float) -> Goal:
+    return Goal(bound=Bound.AT_MOST, figure=figure)
