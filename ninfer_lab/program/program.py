@@ -7,7 +7,7 @@ Source: spec ROLE-3, REV, TXN-1, TXN-2, ACT.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import count
 
 from ninfer_lab.contract.candidate import (
@@ -130,7 +130,9 @@ class Program:
         self._take_back(plan)
         target = plan.assessment.target
         post = project_admission(self._ledger, target)
-        assert post.stages == plan.assessment.stages, "the same revision gives the same post-state"
+        assert _used_by_stage(post.stages) == _used_by_stage(plan.assessment.stages), (
+            "the same revision gives the same post-state"
+        )
         handle = SequenceHandle(id=SequenceId(next(self._ids)), lane=plan.intent.lane)
         consumed, evicted = activate(self._ledger, self._machine, plan, post, handle)
         self._resource_revision += 1
@@ -221,3 +223,10 @@ class Program:
             self._resource_revision,
             tuple((lane, table) for lane, table in tables if table is not None),
         )
+
+
+def _used_by_stage(stages: Iterable[Occupancy]) -> list[list[int]]:
+    """Used_r of each stage. Not its split: growth that has been mapped since the plan was sealed is
+    no change of global facts (REV-3).
+    """
+    return [[use.used_count for use in stage.axes] for stage in stages]

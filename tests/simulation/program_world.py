@@ -12,7 +12,7 @@ from itertools import count
 from ninfer_lab.contract.cache_controller import CatalogEntry, ControllerSnapshot
 from ninfer_lab.contract.candidate import AdmissionCandidate, AdmissionRequest, SourceDisposition
 from ninfer_lab.contract.checkpoint import CheckpointKind, CheckpointSummary
-from ninfer_lab.contract.ids import CheckpointRef, LaneId, OwnerId, OwnerRef, RequestId
+from ninfer_lab.contract.ids import CheckpointRef, LaneId, OwnerId, OwnerRef, RequestId, StateSlotId
 from ninfer_lab.contract.options import CacheMode, ContextCache, EngineOptions, Sampling
 from ninfer_lab.contract.placement import LedgerSnapshot, OwnerPlacement, SequencePlacement
 from ninfer_lab.contract.plan import ActivationIntent, PlannedCapture, ResourcePlan
@@ -187,6 +187,11 @@ class ProgramWorld:
     @property
     def ledger(self) -> LedgerSnapshot:
         return self.program.snapshot()
+
+    @property
+    def pins(self) -> dict[StateSlotId, int]:
+        """Pinned slots and their pins."""
+        return dict(self.ledger.state_pins)
 
     def sequence(self, result: ResourceResult) -> SequencePlacement:
         return next(s for s in self.ledger.sequences if s.sequence == result.handle.id)
