@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from ninfer_lab.contract.ids import LaneId, PageId, StateSlotId
+from ninfer_lab.contract.ids import LaneId, PageId, RequestId, StateSlotId
 from ninfer_lab.contract.options import Sampling
 
 
@@ -63,9 +63,11 @@ class Draw:
     """The token wanted from a row's last logits.
 
     Attributes:
+        request: Whose token it is: a machine without logits looks its continuation up.
         position_tokens: Absolute position of the drawn token: the generator's counter.
     """
 
+    request: RequestId
     sampling: Sampling
     position_tokens: int
 

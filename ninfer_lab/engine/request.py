@@ -92,7 +92,11 @@ class Request:
             token_ids = (self.output_tokens[cut.start_tokens - prompt_tokens],)
         draw = None
         if cut.end_tokens == known_tokens:
-            draw = Draw(sampling=self.options.sampling, position_tokens=cut.end_tokens)
+            draw = Draw(
+                request=self.id,
+                sampling=self.options.sampling,
+                position_tokens=cut.end_tokens,
+            )
         return ForwardRow(lane=self.handle.lane, token_ids=token_ids, cut=cut, draw=draw)
 
     @property

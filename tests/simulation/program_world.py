@@ -135,12 +135,16 @@ class ProgramWorld:
         cut = self.program.next_cut(handle)
         self.look()
         truth = self.machine.truth[handle.lane]
-        asks = cut.end_tokens == len(truth)
+        draw = None
+        if cut.end_tokens == len(truth):
+            draw = Draw(
+                request=request.request, sampling=Sampling(), position_tokens=cut.end_tokens
+            )
         row = ForwardRow(
             lane=handle.lane,
             token_ids=tuple(truth[cut.start_tokens : cut.end_tokens]),
             cut=cut,
-            draw=Draw(sampling=Sampling(), position_tokens=cut.end_tokens) if asks else None,
+            draw=draw,
         )
         prefill = cut.start_tokens < len(request.prompt.tokens)
         phase = ForwardPhase.PREFILL if prefill else ForwardPhase.DECODE
