@@ -8,19 +8,24 @@ Does not know models; reads no environment.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from torch import Tensor
 
+from ninfer_kernels.causal_conv import cpu as causal_conv_cpu
 from ninfer_kernels.causal_conv import reference as causal_conv
+from ninfer_kernels.gated_delta_rule import cpu as gated_delta_rule_cpu
 from ninfer_kernels.gated_delta_rule import reference as gated_delta_rule
 from ninfer_kernels.gated_delta_rule.inputs import DeltaInputs
 from ninfer_kernels.kv_pages import reference as kv_pages
 from ninfer_kernels.kv_pages.rows import PagedRows
 from ninfer_kernels.kv_pages.scratch import GatherMeter
+from ninfer_kernels.norm_rope import cpu as norm_rope_cpu
 from ninfer_kernels.norm_rope import reference as norm_rope
+from ninfer_kernels.paged_attention import cpu as paged_attention_cpu
 from ninfer_kernels.paged_attention import reference as paged_attention
+from ninfer_kernels.product import cpu as product_cpu
 from ninfer_kernels.product import reference as product
 from ninfer_kernels.sampling import reference as sampling
 from ninfer_kernels.state_image import reference as state_image
@@ -88,4 +93,21 @@ def reference_kernels() -> KernelSet:
         zero_slot=state_image.zero_slot,
         greedy=sampling.greedy,
         draw=sampling.draw,
+    )
+
+
+def cpu_kernels() -> KernelSet:
+    """The forms that are fast on a CPU; where there is none, the readable one."""
+    return replace(
+        reference_kernels(),
+        prepare_product=product_cpu.prepare,
+        attention_prefill=paged_attention_cpu.prefill,
+        attention_decode=paged_attention_cpu.decode,
+        conv_prefill=causal_conv_cpu.prefill,
+        conv_decode=causal_conv_cpu.decode,
+        delta_prefill=gated_delta_rule_cpu.prefill,
+        delta_decode=gated_delta_rule_cpu.decode,
+        rms_norm=norm_rope_cpu.rms_norm,
+        gated_rms_norm=norm_rope_cpu.gated_rms_norm,
+        head_norm_rope=norm_rope_cpu.head_norm_rope,
     )

@@ -15,16 +15,15 @@ class DeltaInputs:
     """N tokens: the tokens of one row in prefill, one token of each row in decode.
 
     Attributes:
-        query: `[N, HK, K]`, not normalised; HV is a multiple of HK and key head i serves the
-            consecutive value heads `[i HV/HK, (i + 1) HV/HK)`.
-        key: `[N, HK, K]`, not normalised.
+        query_and_key: `[N, 2, HK, K]`, queries at index 0 and keys at index 1, neither normalised.
+            HV is a multiple of HK, and key head i serves the value heads `[i HV/HK, (i + 1)
+            HV/HK)`.
         value: `[N, HV, V]`.
         log_decay: float32 `[N, HV]`, at most 0.
         beta: float32 `[N, HV]`, write strength.
     """
 
-    query: Tensor
-    key: Tensor
+    query_and_key: Tensor
     value: Tensor
     log_decay: Tensor
     beta: Tensor

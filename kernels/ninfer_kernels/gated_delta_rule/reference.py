@@ -62,16 +62,11 @@ def decode(inputs: DeltaInputs, state: Tensor, rows: StateRows) -> Tensor:
 
 def _prepared(inputs: DeltaInputs) -> tuple[Tensor, Tensor, Tensor]:
     """Unit queries and keys in float32, a key head repeated for each value head it serves."""
-    repeats = inputs.value.shape[1] // inputs.key.shape[1]
-    query, key = (
-        _unit(heads.float()).repeat_interleave(repeats, dim=1)
-        for heads in (inputs.query, inputs.key)
-    )
+    both = inputs.query_and_key.float()
+    both = both * torch.rsqrt(both.square().sum(dim=-1, keepdim=True) + UNIT_EPS)
+    repeats = inputs.value.shape[1] // both.shape[2]
+    query, key = both.repeat_interleave(repeats, dim=2).unbind(dim=1)
     return query * query.shape[-1] ** -0.5, key, inputs.value.float()
-
-
-def _unit(heads: Tensor) -> Tensor:
-    return heads * torch.rsqrt(heads.square().sum(dim=-1, keepdim=True) + UNIT_EPS)
 
 
 def _chunk(

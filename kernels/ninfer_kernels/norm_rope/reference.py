@@ -34,7 +34,7 @@ def head_norm_rope(
 
     Args:
         heads: `[N, H, D]`.
-        scale: float32 `[D]`.
+        scale: float32 `[H, D]`.
         cosine: float32 `[N, R/2]`, R being the rotated dimensions.
         sine: float32 `[N, R/2]`.
         eps: Of the norm.

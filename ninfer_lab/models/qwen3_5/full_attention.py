@@ -52,7 +52,7 @@ class FullAttention:
         self._output = kernels.prepare_product(weights.output)
         queries = geometry.query_head_count * geometry.head_dim
         keys = geometry.kv_head_count * geometry.head_dim
-        self._widths = [queries, queries, keys, keys]
+        self._widths = [queries + keys, keys, queries]
 
     def __call__(self, hidden: Tensor, tensors: DeviceTensors, rows: ForwardRows) -> Tensor:
         """Appends the rows' keys and values and attends.
@@ -68,11 +68,16 @@ class FullAttention:
         geometry, weights, kernels = self._geometry, self._weights, self._kernels
         count, dim = rows.token_count, geometry.head_dim
         projected = self._inputs(hidden)
-        query, gate, key, value = torch.split(projected[:count], self._widths, dim=-1)
-        query, key, value = (part.view(count, -1, dim) for part in (query, key, value))
-        eps = geometry.rms_norm_eps
-        query = kernels.head_norm_rope(query, weights.query_scale, rows.cosine, rows.sine, eps)
-        key = kernels.head_norm_rope(key, weights.key_scale, rows.cosine, rows.sine, eps)
+        query_and_key, value, gate = torch.split(projected[:count], self._widths, dim=-1)
+        heads = kernels.head_norm_rope(
+            query_and_key.view(count, -1, dim),
+            weights.head_scales,
+            rows.cosine,
+            rows.sine,
+            geometry.rms_norm_eps,
+        )
+        query, key = torch.tensor_split(heads, [geometry.query_head_count], dim=1)
+        value = value.view(count, -1, dim)
         layer_pages = tensors.kv_pages[:, self._page_layer]
         kernels.append_kv(layer_pages, key, value, rows.pages)
         match rows.phase:

@@ -56,7 +56,7 @@ class GatedDeltaNet:
         keys = geometry.linear_key_head_count * geometry.linear_key_dim
         values = heads * geometry.linear_value_dim
         self._widths = [geometry.conv_channel_count, values, heads, heads]
-        self._conv_widths = [keys, keys, values]
+        self._conv_widths = [2 * keys, values]
 
     def __call__(self, hidden: Tensor, tensors: DeviceTensors, rows: ForwardRows) -> Tensor:
         """Advances the rows' states.
@@ -86,10 +86,9 @@ class GatedDeltaNet:
             case ForwardPhase.DECODE:
                 convolve, advance = kernels.conv_decode, kernels.delta_decode
         convolved = convolve(channels, weights.taps, history, rows.states)
-        query, key, value = torch.split(convolved, self._conv_widths, dim=-1)
+        query_and_key, value = torch.split(convolved, self._conv_widths, dim=-1)
         inputs = DeltaInputs(
-            query=query.view(count, -1, geometry.linear_key_dim),
-            key=key.view(count, -1, geometry.linear_key_dim),
+            query_and_key=query_and_key.view(count, 2, -1, geometry.linear_key_dim),
             value=value.view(count, -1, geometry.linear_value_dim),
             log_decay=log_decay,
             beta=beta,

@@ -35,16 +35,14 @@ class FullLayerWeights:
     """Softmax attention of one layer.
 
     Attributes:
-        inputs: `[2 H D + 2 HKV D, hidden]`; the outputs are all queries, all gates, keys, values.
+        inputs: `[2 H D + 2 HKV D, hidden]`; the outputs are queries, keys, values, output gates.
         output: `[hidden, H D]`.
-        query_scale: float32 `[D]`, one added.
-        key_scale: float32 `[D]`, one added.
+        head_scales: float32 `[H + HKV, D]`, one added; of the norm of each query and key head.
     """
 
     inputs: Tensor
     output: Tensor
-    query_scale: Tensor
-    key_scale: Tensor
+    head_scales: Tensor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,15 +225,17 @@ class _Binder:
 
     def _full(self, prefix: str) -> FullLayerWeights:
         heads, dim = self._geometry.query_head_count, self._geometry.head_dim
-        # The file keeps query and gate of a head together; here all queries precede all gates.
+        # The file keeps query and gate of a head together; here queries lie beside keys, so that
+        # one norm serves both, and gates come last.
         per_head = self.matrix(prefix + "q_proj.weight").view(heads, 2, dim, -1)
-        queries_then_gates = per_head.transpose(0, 1).reshape(2 * heads * dim, -1)
+        query, gate = (part.reshape(heads * dim, -1) for part in per_head.unbind(dim=1))
         keys_and_values = self.matrix(prefix + "k_proj.weight", prefix + "v_proj.weight")
+        query_scale = self.vector(prefix + "q_norm.weight").expand(heads, dim)
+        key_scale = self.vector(prefix + "k_norm.weight").expand(self._geometry.kv_head_count, dim)
         return FullLayerWeights(
-            inputs=torch.cat([queries_then_gates, keys_and_values]),
+            inputs=torch.cat([query, keys_and_values, gate]),
             output=self.matrix(prefix + "o_proj.weight"),
-            query_scale=self.vector(prefix + "q_norm.weight") + 1.0,
-            key_scale=self.vector(prefix + "k_norm.weight") + 1.0,
+            head_scales=torch.cat([query_scale, key_scale]) + 1.0,
         )
 
     def _linear(self, prefix: str) -> LinearLayerWeights:

@@ -1,0 +1,146 @@
+"""How does the gated delta rule run on a CPU?
+
+Owns the same forms as `reference`. Prefill computes everything that does not depend on the state
+for all chunks at once, so that only two small products per chunk remain in the loop; decode passes
+over each row's state three times, in place where the row reads what it writes.
+Does not know slots' owners. Source: Yang et al. 2024 (arXiv:2412.06464), §3.3.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ninfer_kernels.gated_delta_rule.inputs import DeltaInputs
+from ninfer_kernels.gated_delta_rule.reference import CHUNK_TOKENS, UNIT_EPS
+from ninfer_kernels.state_image.rows import StateRows
+
+
+def prefill(inputs: DeltaInputs, state: Tensor, rows: StateRows) -> Tensor:
+    """See `reference.prefill`."""
+    token_count, head_count, value_dim = inputs.value.shape
+    missing = -token_count % CHUNK_TOKENS
+    if missing:
+        # A token with beta 0 and decay 1 leaves the state as it is; its output is cut off below.
+        inputs = _padded(inputs, missing)
+    query, key, value = _chunks(inputs)  # [N HV, C, ...]
+    chunk_count = len(key) // head_count
+    log_decay, beta = (_chunk_rows(each) for each in (inputs.log_decay, inputs.beta))  # [N HV, C]
+    total = log_decay.cumsum(dim=-1)
+    decay = _decay_between(total)
+    scores = torch.bmm(query, key.mT).mul_(decay)
+    coupling = torch.bmm(key, key.mT).mul_(decay).mul_(beta[:, :, None])
+    identity = torch.eye(CHUNK_TOKENS, device=key.device).expand_as(coupling)
+    # The solve reads the strictly lower part only.
+    solved = torch.linalg.solve_triangular(coupling, identity, upper=False, unitriangular=True)
+    solved = solved * beta[:, None, :]
+    from_start = total.exp()
+    to_end = (total[:, -1:] - total).exp_()
+    written = torch.bmm(solved, value)
+    erased = torch.bmm(solved.mul_(from_start[:, None, :]), key)
+    query = query.mul_(from_start[:, :, None]).baddbmm_(scores, erased, alpha=-1.0)
+    key = key * to_end[:, :, None]
+    starts = _scan(
+        written.unflatten(0, (chunk_count, head_count)),
+        erased.unflatten(0, (chunk_count, head_count)),
+        key.mT.unflatten(0, (chunk_count, head_count)),
+        from_start[:, -1].view(chunk_count, head_count, 1, 1),
+        (state[rows.read_slots[0]], state[rows.write_slots[0]]),
+    )
+    output = torch.bmm(scores, written).baddbmm_(query, starts.flatten(0, 1))
+    by_token = output.view(chunk_count, head_count, CHUNK_TOKENS, value_dim).transpose(1, 2)
+    return by_token.reshape(-1, head_count, value_dim)[:token_count]
+
+
+def decode(inputs: DeltaInputs, state: Tensor, rows: StateRows) -> Tensor:
+    """See `reference.decode`."""
+    repeats = inputs.value.shape[1] // inputs.query_and_key.shape[2]
+    unit = inputs.query_and_key * _inverse_lengths(inputs.query_and_key)  # [B, 2, HK, K]
+    if repeats > 1:
+        unit = unit.repeat_interleave(repeats, dim=2)
+    query, key = unit.unbind(dim=1)
+    overlap = (query * key).sum(dim=-1, keepdim=True)
+    both = unit.transpose(1, 2).contiguous()  # [B, HV, 2, K]
+    decay = inputs.log_decay.exp()[..., None, None]
+    reads = torch.stack(
+        [torch.bmm(both[row], state[slot]) for row, slot in enumerate(rows.read_slots)]
+    ).mul_(decay)  # [B, HV, 2, V]: what the decayed state gives for query and key
+    correction = (inputs.value - reads[:, :, 1]).mul_(inputs.beta[..., None])
+    for row, (source, target) in enumerate(zip(rows.read_slots, rows.write_slots, strict=True)):
+        after = torch.mul(state[source], decay[row], out=state[target])
+        after.baddbmm_(key[row][:, :, None], correction[row][:, None, :])
+    return reads[:, :, 0].addcmul(overlap, correction)
+
+
+def _inverse_lengths(query_and_key: Tensor) -> Tensor:
+    """`[N, 2, HK, 1]` such that keys get length one and queries length `K^-0.5`."""
+    length = torch.linalg.vector_norm(query_and_key, dim=-1, keepdim=True)
+    inverse = torch.addcmul(length.new_full((), UNIT_EPS), length, length).rsqrt_()
+    inverse[:, 0].mul_(query_and_key.shape[-1] ** -0.5)
+    return inverse
+
+
+def _padded(inputs: DeltaInputs, missing: int) -> DeltaInputs:
+    return DeltaInputs(
+        query_and_key=F.pad(inputs.query_and_key, (0, 0, 0, 0, 0, 0, 0, missing)),
+        value=F.pad(inputs.value, (0, 0, 0, 0, 0, missing)),
+        log_decay=F.pad(inputs.log_decay, (0, 0, 0, missing)),
+        beta=F.pad(inputs.beta, (0, 0, 0, missing)),
+    )
+
+
+def _chunks(inputs: DeltaInputs) -> tuple[Tensor, Tensor, Tensor]:
+    """Unit queries and keys and values, each `[N HV, C, ...]` and contiguous."""
+    query_and_key, value = inputs.query_and_key, inputs.value
+    token_count, head_count, value_dim = value.shape
+    _, _, key_head_count, key_dim = query_and_key.shape
+    chunk_count = token_count // CHUNK_TOKENS
+    unit = query_and_key.new_empty(2, chunk_count, key_head_count, CHUNK_TOKENS, key_dim)
+    by_token = unit.permute(1, 3, 0, 2, 4)  # [N, C, 2, HK, K]
+    grouped = query_and_key.view(by_token.shape)
+    torch.mul(grouped, _inverse_lengths(query_and_key).view(*by_token.shape[:-1], 1), out=by_token)
+    if head_count > key_head_count:
+        unit = unit.repeat_interleave(head_count // key_head_count, dim=2)
+    query, key = unit.view(2, chunk_count * head_count, CHUNK_TOKENS, key_dim).unbind()
+    value = value.view(chunk_count, CHUNK_TOKENS, head_count, value_dim).transpose(1, 2)
+    return query, key, value.reshape(-1, CHUNK_TOKENS, value_dim)
+
+
+def _chunk_rows(per_token: Tensor) -> Tensor:
+    """`[N C, HV]` to `[N HV, C]`."""
+    return per_token.view(-1, CHUNK_TOKENS, per_token.shape[1]).mT.reshape(-1, CHUNK_TOKENS)
+
+
+def _decay_between(total: Tensor) -> Tensor:
+    """`[N HV, C, C]`: decay from token j to token i, 0 above the diagonal."""
+    above = total.new_full((CHUNK_TOKENS, CHUNK_TOKENS), -torch.inf).triu_(1)
+    return (total[:, :, None] - total[:, None, :]).add_(above).exp_()
+
+
+def _scan(
+    written: Tensor, erased: Tensor, key: Tensor, kept: Tensor, ends: tuple[Tensor, Tensor]
+) -> Tensor:
+    """Carries the state through the chunks.
+
+    Args:
+        written: `[N, HV, C, V]`.
+        erased: `[N, HV, C, K]`.
+        key: `[N, HV, K, C]`, decayed to the chunk's end.
+        kept: `[N, HV, 1, 1]`, decay over the whole chunk.
+        ends: The state before the first chunk, read, and where the last one goes, written.
+
+    Returns:
+        `[N, HV, K, V]`, the state before each chunk.
+    """
+    first, last = ends
+    chunk_count = len(written)
+    starts = first.new_empty(chunk_count, *first.shape)
+    starts[0] = first
+    for chunk in range(chunk_count):
+        state = starts[chunk]
+        correction = torch.baddbmm(written[chunk], erased[chunk], state, alpha=-1.0)
+        after = last if chunk + 1 == chunk_count else starts[chunk + 1]
+        torch.mul(state, kept[chunk], out=after)
+        after.baddbmm_(key[chunk], correction)
+    return starts
