@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ninfer_lab.contract.options import RequestOptions as RequestOptions
     from ninfer_lab.contract.options import Sampling as Sampling
     from ninfer_lab.engine.assembly import TorchParts as TorchParts
+    from ninfer_lab.lab import experiments as experiments
     from ninfer_lab.lab import explain as explain
     from ninfer_lab.lab import faults as faults
     from ninfer_lab.lab import figures as figures
@@ -42,7 +43,7 @@ _HOME_OF_NAME = {
 them.
 """
 
-_MODULES = ("explain", "faults", "figures", "laws", "tables")
+_MODULES = ("experiments", "explain", "faults", "figures", "laws", "tables")
 
 __all__ = [
     "CacheMode",
@@ -52,6 +53,7 @@ __all__ = [
     "RequestOptions",
     "Sampling",
     "TorchParts",
+    "experiments",
     "explain",
     "faults",
     "figures",
