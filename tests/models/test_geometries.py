@@ -20,10 +20,12 @@ from ninfer_lab.models.qwen3_5.geometries import (
     CacheGeometry,
     cache_geometry,
     public_cache_geometry,
+    public_signature,
 )
 from ninfer_lab.models.qwen3_5.measurement import (
     kv_page_bytes,
     parameter_count,
+    prefill_signature,
     state_image_bytes,
 )
 
@@ -105,6 +107,16 @@ def test_an_unknown_size_is_refused_with_the_known_ones() -> None:
         "geometry: found qwen3.5-7b; legal: qwen3.5-0.8b or qwen3.5-2b or qwen3.5-4b or qwen3.5-9b"
         " or qwen3.5-27b or qwen3.5-35b-a3b or qwen3.5-122b-a10b or qwen3.5-397b-a17b"
     )
+
+
+def test_a_size_known_as_a_whole_is_priced_by_its_geometry_and_others_by_name() -> None:
+    whole = prefill_signature(QWEN3_5_27B, BF16)
+    assert public_signature("qwen3.5-27b", BF16) == whole
+    others = [name for name in PUBLIC_FAMILY if public_signature(name, BF16) != whole]
+    assert len(others) == len(PUBLIC_FAMILY) - 1
+    assert public_signature("qwen3.5-35b-a3b", BF16) == "name:qwen3.5-35b-a3b"
+    with pytest.raises(OptionsError, match=r"found qwen3\.5-7b"):
+        public_signature("qwen3.5-7b", BF16)
 
 
 def test_the_family_cannot_be_changed_by_a_reader() -> None:

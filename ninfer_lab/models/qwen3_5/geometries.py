@@ -20,6 +20,7 @@ from types import MappingProxyType
 from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.numerics import ModelDtype
 from ninfer_lab.models.qwen3_5.config import LayerKind, ModelGeometry
+from ninfer_lab.models.qwen3_5.measurement import prefill_signature
 
 
 def hybrid_layers(group_count: int) -> tuple[LayerKind, ...]:
@@ -182,6 +183,8 @@ PUBLIC_FAMILY: Mapping[str, CacheGeometry] = MappingProxyType(
 """Released sizes by name, smallest first. A dense size and its mixture-of-experts neighbour differ
 in nothing that State or KV depend on."""
 
+_KNOWN_AS_A_WHOLE: Mapping[str, ModelGeometry] = MappingProxyType({"qwen3.5-27b": QWEN3_5_27B})
+
 
 def public_cache_geometry(name: str) -> CacheGeometry:
     """The size of that name.
@@ -192,3 +195,17 @@ def public_cache_geometry(name: str) -> CacheGeometry:
     if name not in PUBLIC_FAMILY:
         raise OptionsError("geometry", found=name, legal=" or ".join(PUBLIC_FAMILY))
     return PUBLIC_FAMILY[name]
+
+
+def public_signature(name: str, dtype: ModelDtype) -> str:
+    """The signature under which presets know the prefill of that size (COST-5).
+
+    Of a size that is known as a whole it is made from its geometry; of the others, of which a
+    signature cannot be made, it is `name:` and their name.
+
+    Raises:
+        OptionsError: As `public_cache_geometry`.
+    """
+    public_cache_geometry(name)
+    whole = _KNOWN_AS_A_WHOLE.get(name)
+    return f"name:{name}" if whole is None else prefill_signature(whole, dtype)
