@@ -95,7 +95,7 @@ class ContentMachine:
         ]
         self._states: list[Consumed | None] = [None] * capacity.device_state_slots
         self._in_flight: tuple[int, ForwardResult] | None = None
-        self._torn: set[LaneId] = set()
+        self._uncommitted: set[LaneId] = set()
 
     # ── row tables and copies ───────────────────────────────────────────────────────────────────
 
@@ -112,7 +112,7 @@ class ContentMachine:
 
     def unbind(self, lane: LaneId) -> None:
         del self._tables[lane]
-        self._torn.discard(lane)
+        self._uncommitted.discard(lane)
 
     def row_table(self, lane: LaneId) -> tuple[PageId, ...] | None:
         return self._tables.get(lane)
@@ -132,12 +132,12 @@ class ContentMachine:
         self.steps.append(step)
         before = [self._read(row) for row in step.rows]
         _refuse_shared_slots(step)
+        self._uncommitted.update(row.lane for row in step.rows)
         if ordinal in self.interrupted_forwards:
             os.kill(os.getpid(), signal.SIGINT)
         if ordinal in self.failing_forwards:
             for row in step.rows:
                 self._write(row, Consumed(), [TORN] * len(row.token_ids))
-                self._torn.add(row.lane)
             raise MachineFault(f"forward {ordinal} failed")
         drawn = []
         for row, history in zip(step.rows, before, strict=True):
@@ -157,6 +157,8 @@ class ContentMachine:
 
     def _read(self, row: ForwardRow) -> Consumed:
         """The row's history as state and pages have it, which must be the true one."""
+        if row.lane in self._uncommitted:
+            raise InvariantBroken("CONTENT state", f"{row} follows a forward never committed")
         cut, truth = row.cut, self.truth[row.lane]
         if list(row.token_ids) != truth[cut.start_tokens : cut.end_tokens]:
             raise InvariantBroken("CONTENT tokens", f"{row} is not what its request consists of")
@@ -185,7 +187,11 @@ class ContentMachine:
             raise InvariantBroken("CONTENT draw", f"{row.draw} after {len(after.tokens)} tokens")
         return self.script.popleft() if self.script else after.next_token
 
-    # ── what a law may ask ──────────────────────────────────────────────────────────────────────
+    # ── what a watcher says and asks ────────────────────────────────────────────────────────────
+
+    def committed(self, lane: LaneId) -> None:
+        """The ledger has taken the lane's last forward into account."""
+        self._uncommitted.discard(lane)
 
     def check_contents(self, ledger: LedgerSnapshot) -> None:
         """Every checkpoint holds the history it is named for, every sequence its own.
@@ -205,8 +211,8 @@ class ContentMachine:
                 )
             self._require_cells(checkpoint.pages, history, f"{summary}")
         for sequence in ledger.sequences:
-            if sequence.lane in self._torn:
-                continue  # its forward failed: it may only be settled
+            if sequence.lane in self._uncommitted:
+                continue  # written, or torn, and the ledger has not heard of it yet
             truth = self.truth[sequence.lane][: sequence.frontier_tokens]
             history = self._state(sequence.state_read_slot)
             self._require_true("state", history, truth, f"{sequence}")

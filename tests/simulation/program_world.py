@@ -151,6 +151,7 @@ class ProgramWorld:
         self.machine.submit(ForwardStep(phase=phase, rows=(row,)))
         (token,) = self.machine.take_result().drawn_tokens
         capture = self.program.commit(handle)
+        self.machine.committed(handle.lane)
         self.look()
         if token is not None:
             truth.append(token)

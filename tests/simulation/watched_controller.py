@@ -59,6 +59,7 @@ class WatchedController:
 
     def on_forward(self, handle: SequenceHandle) -> CaptureResult:
         result = self._design.on_forward(handle)
+        self._machine.committed(handle.lane)
         self._look()
         return result
 
