@@ -73,7 +73,7 @@ $(VENV)/.installed-lab $(VENV)/.installed-test: pyproject.toml constraints.txt
 	  pip setuptools
 	@$(BIN)/python -m pip install -qq $(PIP_OPTIONS) --constraint constraints.txt \
 	  --no-build-isolation --editable '.[$(EXTRAS)]'
-	@touch $@
+	@touch $(VENV)/.installed-lab $@
 
 # ---- the checks, each by its own name -----------------------------------------------------------
 

@@ -88,7 +88,7 @@ def start(
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
 ) -> None:
     """Open JupyterLab on the first notebook."""
-    from ninfer_lab.lab.notebooks import NotebookShelf
+    from ninfer_lab.lab.notebook_shelf import NotebookShelf
     from ninfer_lab.lab.workbench import WorkbenchLaunch
 
     shelf = NotebookShelf.find(notebooks)
@@ -104,10 +104,12 @@ def build_notebooks(
     timeout_s: Annotated[float, typer.Option(min=1.0, help="Limit for one cell, seconds.")] = 300.0,
 ) -> None:
     """Run notebooks from a fresh kernel and write them back with their outputs."""
-    from ninfer_lab.lab.notebooks import NotebookShelf, build_notebook
+    from ninfer_lab.lab.notebook_shelf import NotebookShelf
 
-    shelf = NotebookShelf.find(notebooks)
-    for path in shelf.select(tuple(names or ())):
+    paths = NotebookShelf.find(notebooks).select(tuple(names or ()))
+    from ninfer_lab.lab.notebooks import build_notebook  # after the names: it brings Jupyter along
+
+    for path in paths:
         typer.echo(str(build_notebook(path, cell_timeout_s=timeout_s)))
 
 

@@ -1,8 +1,8 @@
-"""Where are the notebooks, and how is one run and written back?
+"""How is a notebook run and written back?
 
-Owns the shelf (the folder, in reading order) and the build: a fresh kernel, offline, from top to
-bottom, then the file is replaced in one step, or kept as it was. Knows neither what a notebook says
-nor the rules it must keep (`notebook_rules`).
+Owns the build: a fresh kernel, offline, from top to bottom, then the file is replaced in one step,
+or kept as it was. Knows neither what a notebook says, nor the rules it must keep
+(`notebook_rules`), nor where notebooks lie (`notebook_shelf`).
 Source: rules NB-2, NB-4 and BAD-1.
 """
 
@@ -12,17 +12,15 @@ import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
-import ninfer_lab
 from ninfer_lab.contract.clock import MonotonicClock
-from ninfer_lab.contract.errors import NinferLabError
 from ninfer_lab.lab.notebook_rules import WIDGET_VIEW, has_static_form, notebook_faults
+from ninfer_lab.lab.notebook_shelf import NotebookError
 
 KERNEL_NAME = "python3"
 KERNEL_ENVIRONMENT = {
@@ -33,10 +31,6 @@ KERNEL_ENVIRONMENT = {
 """What every kernel of a build starts with: no hub, and threads that do not spin in waiting."""
 
 REFUSE_NETWORK = "__import__('ninfer_lab.lab.offline', fromlist=['offline']).refuse_network()"
-
-
-class NotebookError(NinferLabError):
-    """A notebook that is missing, that fails, or that may not be committed as it stands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,52 +46,6 @@ class NotebookBuild:
             f"{self.path.name}: ran in {self.duration_ns / 1e9:.1f} s, "
             f"wrote {self.size_bytes / 1e3:.0f} kB"
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotebookShelf:
-    """The notebooks of a folder, by number."""
-
-    paths: tuple[Path, ...]
-
-    @classmethod
-    def find(cls, folder: Path | None = None) -> Self:
-        """The shelf in `folder`, else the checkout's own, else the working directory's.
-
-        Raises:
-            NotebookError: No such folder, or no notebook in it.
-        """
-        places = (
-            (Path(ninfer_lab.__file__).parents[1] / "notebooks", Path.cwd() / "notebooks")
-            if folder is None
-            else (folder,)
-        )
-        for place in dict.fromkeys(places):
-            paths = tuple(sorted(place.resolve().glob("[0-9]*.ipynb")))
-            if paths:
-                return cls(paths=paths)
-        raise NotebookError(
-            "notebooks",
-            found=f"no numbered .ipynb in {' or '.join(map(str, dict.fromkeys(places)))}",
-            legal="a checkout of the project, or --notebooks FOLDER",
-        )
-
-    def first(self) -> Path:
-        """The notebook a reader opens first."""
-        return self.paths[0]
-
-    def select(self, names: tuple[str, ...]) -> tuple[Path, ...]:
-        """The notebooks of these names, with or without suffix, in reading order; all for none.
-
-        Raises:
-            NotebookError: A name that is not on the shelf.
-        """
-        by_name = {path.stem: path for path in self.paths}
-        wanted = [name.removesuffix(".ipynb") for name in names]
-        for name in wanted:
-            if name not in by_name:
-                raise NotebookError("notebook", found=name, legal=", ".join(by_name))
-        return tuple(path for name, path in by_name.items() if not wanted or name in wanted)
 
 
 def build_notebook(path: Path, *, cell_timeout_s: float) -> NotebookBuild:

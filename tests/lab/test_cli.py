@@ -35,12 +35,13 @@ def test_a_mistake_is_one_line(arguments: tuple[str, ...], line: str) -> None:  
 
 
 def test_a_missing_extra_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "nbformat", None)
     monkeypatch.delitem(sys.modules, "ninfer_lab.lab.notebooks", raising=False)
+    (tmp_path / "00_a.ipynb").touch()
     with pytest.raises(SystemExit) as end:
-        cli.main(["build-notebooks"])
+        cli.main(["build-notebooks", f"--notebooks={tmp_path}"])
     assert end.value.code == 2
     assert capsys.readouterr().err == (
         "ninfer-lab: python module nbformat: found nothing; legal: an environment with the extra "
@@ -49,7 +50,7 @@ def test_a_missing_extra_is_named(
 
 
 def test_a_fault_of_the_program_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ninfer_lab.lab.notebooks", None)
+    monkeypatch.setitem(sys.modules, "ninfer_lab.lab.notebook_shelf", None)
     with pytest.raises(ModuleNotFoundError):
         cli.main(["build-notebooks"])
 

@@ -10,7 +10,8 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from ninfer_lab.lab.notebook_rules import WIDGET_VIEW
-from ninfer_lab.lab.notebooks import NotebookError, NotebookShelf, build_notebook
+from ninfer_lab.lab.notebook_shelf import NotebookError
+from ninfer_lab.lab.notebooks import build_notebook
 
 TIMEOUT_S = 60.0
 
@@ -105,19 +106,3 @@ def test_what_is_no_notebook_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "10_text.ipynb"
     path.write_text("hello")
     assert refused(path).startswith("10_text.ipynb: found Notebook does not appear to be JSON")
-
-
-def test_the_shelf_is_read_by_number(tmp_path: Path) -> None:
-    for name in ("20_b.ipynb", "00_a.ipynb", "draft.ipynb"):
-        (tmp_path / name).touch()
-    shelf = NotebookShelf.find(tmp_path)
-    assert shelf.first().name == "00_a.ipynb"
-    assert [p.stem for p in shelf.select(())] == ["00_a", "20_b"]
-    assert [p.stem for p in shelf.select(("20_b.ipynb", "00_a"))] == ["00_a", "20_b"]
-    with pytest.raises(NotebookError, match="notebook: found 30_c; legal: 00_a, 20_b"):
-        shelf.select(("00_a", "30_c"))
-
-
-def test_an_empty_shelf_says_where_it_looked(tmp_path: Path) -> None:
-    with pytest.raises(NotebookError, match=f"no numbered .ipynb in {tmp_path}; legal: a checkout"):
-        NotebookShelf.find(tmp_path)

@@ -8,7 +8,8 @@ import nbformat
 import pytest
 
 from ninfer_lab.lab.notebook_rules import notebook_faults
-from ninfer_lab.lab.notebooks import NotebookError, NotebookShelf, run_notebook, strip
+from ninfer_lab.lab.notebook_shelf import NotebookError, NotebookShelf
+from ninfer_lab.lab.notebooks import run_notebook, strip
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 CELL_TIMEOUT_S = 300.0

@@ -19,7 +19,7 @@ from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.lab.bench.measure import FULL_EFFORT, QUICK_EFFORT, Studio
 from ninfer_lab.lab.bench.rows import all_rows, select_rows
 from ninfer_lab.lab.bench.table import render, write_into
-from ninfer_lab.lab.notebooks import NotebookError, NotebookShelf
+from ninfer_lab.lab.notebook_shelf import NotebookError, NotebookShelf
 
 THREAD_COUNT = 2
 """What both sides compute with, whatever the machine has: figures of two machines compare."""
