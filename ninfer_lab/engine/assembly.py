@@ -12,14 +12,17 @@ from pathlib import Path
 
 from ninfer_lab.context_cache.resource_manager import ResourceManager
 from ninfer_lab.contract.cache_controller import CacheController
-from ninfer_lab.contract.clock import Clock, MonotonicClock
+from ninfer_lab.contract.clock import Clock, MonotonicClock, VirtualClock
 from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.numerics import ModelDtype, Numerics
 from ninfer_lab.contract.options import EngineOptions, ResolvedOptions
+from ninfer_lab.contract.token_source import TokenSource
 from ninfer_lab.engine.catalog_controller import CatalogController
 from ninfer_lab.engine.engine import Engine
 from ninfer_lab.frontend.prepared_prompt import Frontend
+from ninfer_lab.machine.charged_time import ChargedTime, SimulatedDevice
+from ninfer_lab.machine.simulated_machine import SimulatedMachine
 from ninfer_lab.program.program import Program
 
 ControllerFactory = Callable[[ResolvedOptions, MachineApi], CacheController]
@@ -45,6 +48,8 @@ class TorchParts:
         design: The cache design.
         wrap_machine: Identity unless faults are wanted.
         clock: Wall time by default.
+        charged: With a VirtualClock: the device whose time forwards and copies are charged, so that
+            this world decides as the simulated one does.
         frontend: The checkpoint's own by default; one without a tokenizer serves token ids alone.
     """
 
@@ -53,7 +58,49 @@ class TorchParts:
     design: ControllerFactory = catalog_design
     wrap_machine: MachineWrapper | None = None
     clock: Clock | None = None
+    charged: SimulatedDevice | None = None
     frontend: Frontend | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedParts:
+    """What an engine without tensors is made of.
+
+    Attributes:
+        device: How long things take there, and how large they are: the truth.
+        tokens: What requests say.
+        vocabulary_tokens: Ids a raw prompt may use.
+        frontend: Of the world; without a tokenizer it serves token ids alone.
+        design: The cache design, with what it believes about time.
+        failing_forwards: Seeded faults.
+        clock: Moves only where the engine waits.
+    """
+
+    device: SimulatedDevice
+    tokens: TokenSource
+    vocabulary_tokens: int
+    frontend: Frontend
+    design: ControllerFactory = catalog_design
+    failing_forwards: frozenset[int] = frozenset()
+    clock: VirtualClock
+
+
+def assemble_simulated(options: EngineOptions, parts: SimulatedParts) -> Engine:
+    """The same engine with no tensors, in virtual time.
+
+    Raises:
+        OptionsError: Options that cannot hold one request.
+    """
+    resolved = options.resolve()
+    machine = SimulatedMachine(parts.device, parts.tokens, parts.clock, parts.failing_forwards)
+    return Engine(
+        options=resolved,
+        frontend=parts.frontend,
+        controller=parts.design(resolved, machine),
+        machine=machine,
+        clock=parts.clock,
+        vocabulary_tokens=parts.vocabulary_tokens,
+    )
 
 
 def assemble_torch(
@@ -126,7 +173,8 @@ def _serve(
         state_slot_count=resolved.capacity.device_state_slots,
         dtype=parts.dtype,
     )
-    machine: MachineApi = TorchMachine(model, tensors, clock)
+    charged = None if parts.charged is None else ChargedTime(parts.charged, clock)
+    machine: MachineApi = TorchMachine(model, tensors, clock, charged)
     if parts.wrap_machine is not None:
         machine = parts.wrap_machine(machine)
     return _Served(frontend=frontend, machine=machine, vocabulary_tokens=geometry.vocab_size)

@@ -33,7 +33,8 @@ from ninfer_lab.contract.prompt import (
 from ninfer_lab.contract.result import SequenceEnd
 from ninfer_lab.contract.target import TargetSketch
 from ninfer_lab.contract.token_span import TokenSpan
-from ninfer_lab.machine.simulated_machine import SimulatedDevice, SimulatedMachine
+from ninfer_lab.machine.charged_time import SimulatedDevice
+from ninfer_lab.machine.simulated_machine import SimulatedMachine
 from ninfer_lab.program.program import Program
 
 _TRANSFER = TransferTiming(batch_ns=0, operation_ns=1, ns_per_byte_q32=0)

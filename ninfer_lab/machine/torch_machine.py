@@ -1,7 +1,7 @@
 """How are forwards and copies carried out on real tensors?
 
-Owns the device tensors and the row tables, a derived copy of what Program bound. Decides nothing:
-which slot or page belongs to whom is Program's ledger, which token is right is the model's.
+Owns the device tensors. Decides nothing: which slot or page belongs to whom is Program's ledger,
+which token is right is the model's.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ninfer_lab.contract.clock import Clock
-from ninfer_lab.contract.errors import InvariantBroken
-from ninfer_lab.contract.ids import LaneId, PageId
 from ninfer_lab.contract.work import ForwardPhase, ForwardResult, ForwardRow, ForwardStep, PageCopy
+from ninfer_lab.machine.charged_time import ChargedTime
+from ninfer_lab.machine.lane_tables import LaneTables
 from ninfer_lab.machine.sampling import draw_tokens
 from ninfer_lab.models.qwen3_5.forward_rows import DecodeRow, PrefillRow
 from ninfer_lab.models.qwen3_5.model import HybridModel, PrefillLogits
@@ -22,20 +22,30 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-class TorchMachine:
+class TorchMachine(LaneTables):
     """One model on one device. A forward on a CPU runs inside `submit`, so it has ended when that
     returns.
 
     Args:
+        model: What computes.
         tensors: As many pages and slots as Program's capacity says.
         clock: The engine's; forwards are timed with it.
+        charged: With a virtual clock: what work is charged instead of the time it really takes, so
+            that this world decides as the simulated one does.
     """
 
-    def __init__(self, model: HybridModel, tensors: DeviceTensors, clock: Clock) -> None:
+    def __init__(
+        self,
+        model: HybridModel,
+        tensors: DeviceTensors,
+        clock: Clock,
+        charged: ChargedTime | None = None,
+    ) -> None:
+        super().__init__()
         self._model = model
         self._tensors = tensors
         self._clock = clock
-        self._tables: dict[LaneId, tuple[PageId, ...]] = {}
+        self._charged = charged
         self._result: ForwardResult | None = None
         self._last_logits: Tensor | None = None
 
@@ -57,26 +67,11 @@ class TorchMachine:
         """
         return self._last_logits
 
-    def bind(self, lane: LaneId, pages: Sequence[PageId]) -> None:
-        if lane in self._tables:
-            raise InvariantBroken("MACHINE row table", f"lane {lane} is bound already")
-        self._tables[lane] = tuple(pages)
-
-    def extend(self, lane: LaneId, pages: Sequence[PageId]) -> None:
-        self._tables[lane] = (*self._tables[lane], *pages)
-
-    def replace_tail(self, lane: LaneId, page: PageId) -> None:
-        self._tables[lane] = (*self._tables[lane][:-1], page)
-
-    def unbind(self, lane: LaneId) -> None:
-        del self._tables[lane]
-
-    def row_table(self, lane: LaneId) -> tuple[PageId, ...] | None:
-        return self._tables.get(lane)
-
     def copy_pages(self, copies: Sequence[PageCopy]) -> None:
         for copy in copies:
             self._tensors.copy_page(copy.source, copy.destination)
+        if self._charged is not None:
+            self._charged.charge_page_copies(len(copies))
 
     def submit(self, step: ForwardStep) -> None:
         assert self._result is None, "the result of the forward before has not been taken"
@@ -93,12 +88,18 @@ class TorchMachine:
             drawn_tokens=draw_tokens(
                 self._model.kernels, logits, tuple(row.draw for row in step.rows)
             ),
-            elapsed_ns=self._clock.now_ns() - started_ns,
+            elapsed_ns=(
+                self._clock.now_ns() - started_ns
+                if self._charged is None
+                else self._charged.charge_forward(step)
+            ),
             gathered_bytes=self._tensors.meter.total_bytes - gathered_before_bytes,
         )
 
     def next_completion_ns(self) -> int | None:
-        return None if self._result is None else self._clock.now_ns()
+        if self._result is None:
+            return None
+        return self._clock.now_ns() if self._charged is None else self._charged.busy_until_ns
 
     def take_result(self) -> ForwardResult:
         assert self._result is not None, "no forward is in flight"
