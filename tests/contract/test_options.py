@@ -1,17 +1,174 @@
-"""Law: resolved options hold what the defaults promise: as many longest requests as lanes."""
+"""Law: options that cannot hold one longest request in every promised way are refused by name, with
+what was found and what would be legal; all others become one fixed capacity vector.
+"""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ninfer_lab.contract.options import EngineOptions, pages_of_tokens
+from ninfer_lab.contract.capacity import Capacity
+from ninfer_lab.contract.errors import OptionsError
+from ninfer_lab.contract.options import (
+    ContextCache,
+    EngineOptions,
+    RequestOptions,
+    Sampling,
+    pages_of_tokens,
+)
+
+OFF = ContextCache.DISABLED
 
 
-@pytest.mark.parametrize("context_tokens", [2, 64, 65, 545, 2_048])
-@pytest.mark.parametrize("lanes", [1, 3, 8])
-def test_the_default_pages_hold_a_longest_request_in_every_lane(
-    context_tokens: int, lanes: int
-) -> None:  # spec: CFG-1
-    options = EngineOptions(max_concurrency=lanes, max_context_tokens=context_tokens)
-    pages = options.resolve().capacity.device_kv_pages
-    assert pages == lanes * pages_of_tokens(context_tokens)
+@pytest.mark.parametrize(
+    ("options", "capacity", "private"),
+    [
+        (
+            EngineOptions(max_context_tokens=256),
+            Capacity(device_state_slots=2, device_kv_pages=4),
+            2,
+        ),
+        (
+            EngineOptions(max_concurrency=3, max_context_tokens=65),
+            Capacity(device_state_slots=6, device_kv_pages=6),  # whole pages for every lane
+            6,
+        ),
+        (
+            EngineOptions(max_concurrency=2, max_context_tokens=64, device_state_slots=0),
+            Capacity(device_state_slots=2, device_kv_pages=2),
+            4,
+        ),
+        (
+            EngineOptions(max_context_tokens=64, kv_capacity_tokens=130),
+            Capacity(device_state_slots=2, device_kv_pages=3),
+            2,
+        ),
+        (
+            EngineOptions(max_concurrency=4, max_context_tokens=64, context_cache=OFF),
+            Capacity(device_state_slots=4, device_kv_pages=4),
+            4,
+        ),
+    ],
+)
+def test_defaults_follow_from_the_other_options(  # spec: CFG-1, CAP-1, MODE-3
+    options: EngineOptions, capacity: Capacity, private: int
+) -> None:
+    resolved = options.resolve()
+    assert resolved.capacity == capacity
+    assert resolved.max_private_continuations == private
+
+
+@pytest.mark.parametrize(
+    ("options", "what", "legal"),
+    [
+        (EngineOptions(max_concurrency=0), "max_concurrency", "1 <= max_concurrency <= 8"),
+        (EngineOptions(max_concurrency=9), "max_concurrency", "1 <= max_concurrency <= 8"),
+        (EngineOptions(max_context_tokens=1), "max_context_tokens", "2 <= max_context_tokens"),
+        (
+            EngineOptions(prefill_chunk_tokens=0),
+            "prefill_chunk_tokens",
+            "1 <= prefill_chunk",
+        ),
+        (
+            EngineOptions(max_pending_requests=0),
+            "max_pending_requests",
+            "1 <= max_pending",
+        ),
+        (EngineOptions(device_state_slots=-1), "device_state_slots", "0 <= device_state_slots"),
+        (
+            EngineOptions(device_state_slots=1, context_cache=OFF),
+            "device_state_slots",
+            "None or 0 while context_cache is DISABLED",
+        ),
+        (
+            EngineOptions(max_concurrency=4, max_private_continuations=3),
+            "max_private_continuations",
+            ">= max_concurrency = 4",
+        ),
+        (
+            EngineOptions(max_private_continuations=0),
+            "max_private_continuations",
+            "1 <= max_private_continuations",
+        ),
+        (
+            EngineOptions(max_context_tokens=100, kv_capacity_tokens=64),
+            "kv_capacity_tokens",
+            ">= 128, to hold one request of max_context_tokens = 100",
+        ),
+        (EngineOptions(kv_capacity_tokens=0), "kv_capacity_tokens", "1 <= kv_capacity_tokens"),
+    ],
+)
+def test_a_bad_option_is_named_with_what_would_be_legal(  # spec: CFG-1, CFG-2
+    options: EngineOptions, what: str, legal: str
+) -> None:
+    with pytest.raises(OptionsError) as caught:
+        options.resolve()
+    assert caught.value.what == f"options.{what}"
+    assert caught.value.found == getattr(options, what)
+    assert legal in caught.value.legal
+
+
+@given(
+    lanes=st.integers(1, 8),
+    context=st.integers(2, 1_000),
+    kv=st.none() | st.integers(1, 4_000),
+    extra=st.none() | st.integers(0, 9),
+    private=st.none() | st.integers(1, 20),
+    cache=st.sampled_from(ContextCache),
+)
+def test_whatever_resolves_can_hold_its_promises(
+    lanes: int,
+    context: int,
+    kv: int | None,
+    extra: int | None,
+    private: int | None,
+    cache: ContextCache,
+) -> None:
+    options = EngineOptions(
+        max_concurrency=lanes,
+        max_context_tokens=context,
+        kv_capacity_tokens=kv,
+        device_state_slots=extra,
+        max_private_continuations=private,
+        context_cache=cache,
+    )
+    try:
+        resolved = options.resolve()
+    except OptionsError:
+        return  # the cases above say which and why
+    assert resolved.capacity.device_state_slots >= lanes
+    assert resolved.capacity.device_kv_pages * 64 >= context
+    assert resolved.max_private_continuations >= lanes
+
+
+@pytest.mark.parametrize(
+    ("tokens", "pages"), [(0, 0), (1, 1), (63, 1), (64, 1), (65, 2), (128, 2), (129, 3)]
+)
+def test_a_started_page_is_a_page(tokens: int, pages: int) -> None:  # spec: KV-6
+    assert pages_of_tokens(tokens) == pages
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("temperature", -0.1),
+        ("temperature", float("inf")),
+        ("temperature", float("nan")),
+        ("top_k", 0),
+        ("top_p", 0.0),
+        ("top_p", 1.5),
+        ("seed", -1),
+        ("seed", 2**64),
+    ],
+)
+def test_sampling_that_means_nothing_is_refused(name: str, value: float) -> None:
+    with pytest.raises(OptionsError, match=rf"sampling\.{name}"):
+        Sampling(**{name: value})  # type: ignore[arg-type]
+
+
+def test_a_request_says_at_least_one_token_and_no_empty_stop() -> None:
+    with pytest.raises(OptionsError, match=r"request\.max_output_tokens: found 0; legal: None or"):
+        RequestOptions(max_output_tokens=0)
+    with pytest.raises(OptionsError, match=r"request\.stop_strings"):
+        RequestOptions(stop_strings=("a", ""))
