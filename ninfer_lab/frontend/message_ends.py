@@ -17,7 +17,7 @@ from ninfer_lab.contract.prompt import ChatPrompt, Message, Role
 from ninfer_lab.frontend.chat_template import ChatTemplate
 
 _MARK = "\ue0f7"
-"""A private-use character: no text means anything by it, and one that holds it is not marked."""
+"""A private-use character: no text means anything by it, and one that holds it is seen to."""
 
 _MARKED = re.compile(f"{_MARK}([0-9]+){_MARK}")
 
@@ -182,8 +182,6 @@ class _EndSearch:
         """
         count = len(self._chat.messages)
         nothing: list[int | None] = [None] * count
-        if _MARK in self.text:
-            return nothing
         marked = replace(
             self._chat,
             messages=tuple(_marked(m, ordinal) for ordinal, m in enumerate(self._chat.messages)),

@@ -101,6 +101,6 @@ class _Comparison:
         skipped_tokens = len(prompt_tokens) - len(opener)
         if not opener or not self._tokenizer.splits_at(opener[0]):
             return "", 0
-        if skipped_tokens < 0 or prompt_tokens[skipped_tokens:] != opener:
+        if prompt_tokens[skipped_tokens:] != opener:
             return "", 0
         return history, skipped_tokens

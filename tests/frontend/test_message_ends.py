@@ -115,6 +115,34 @@ def test_contents_out_of_order_tell_only_what_is_certain() -> None:
     assert found.message_ends_chars == (None, 6)
 
 
+def test_a_template_that_looks_at_contents_is_not_fooled_by_marks() -> None:
+    text = "{% for m in messages %}[{{ m.content | length }}:{{ m.content }}]{% endfor %}"
+    found = render_with_ends(template(text), chat(user("12345678"), assistant("b")))
+    assert found.text == "[8:12345678][1:b]"
+    assert found.message_ends_chars == (12, 17)
+
+
+def test_an_opener_that_stands_in_front_moves_no_end() -> None:
+    text = (
+        "{% if add_generation_prompt %}answer:{% endif %}"
+        "{% for m in messages %}[{{ m.content }}]{% endfor %}"
+    )
+    found = render_with_ends(template(text), chat(user("a"), assistant("b")))
+    assert found.text == "answer:[a][b]"
+    assert found.message_ends_chars == (10, 13)
+
+
+def test_what_closes_a_call_closes_no_plain_answer() -> None:
+    call = Message(
+        role=Role.ASSISTANT,
+        content="let me look",
+        tool_calls=(ToolCall(name="f", arguments_json="{}"),),
+    )
+    said = (user("q"), call, tool("x"), assistant("blue"), assistant("or grey"), user("sure?"))
+    found = render_with_ends(template(THINKING), chat(*said))
+    assert None not in found.message_ends_chars
+
+
 def test_a_template_without_opener_ends_with_the_last_message() -> None:
     text = "{% for m in messages %}[{{ m.content }}]{% endfor %}"
     found = render_with_ends(template(text), chat(user("a"), assistant("b")))

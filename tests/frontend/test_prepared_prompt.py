@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from frontend.texts import (
     CHATML,
+    COUNTING,
+    CROSSING,
     END,
     LIMITS,
     SEAMLESS,
@@ -39,7 +41,14 @@ from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.frontend.prepared_prompt import Frontend
 
 CLOSURE, REPLAY = RewriteKind.TURN_CLOSURE, RewriteKind.RESPONSE_REPLAY
-ALL_TEMPLATES = (CHATML, THINKING, SEAMLESS, UNALIGNED)
+ALL_TEMPLATES = {
+    "chatml": CHATML,
+    "thinking": THINKING,
+    "seamless": SEAMLESS,
+    "unaligned": UNALIGNED,
+    "crossing": CROSSING,
+    "counting": COUNTING,
+}
 
 contents = st.text(st.sampled_from("sky! \né"), max_size=8)
 answers = st.builds(assistant, contents, st.none() | contents)
@@ -110,8 +119,16 @@ def test_a_boundary_that_no_token_frontier_meets_is_dropped() -> None:
     assert prompt.rewrite_boundaries == ()
 
 
-@settings(max_examples=60)
-@pytest.mark.parametrize("text", ALL_TEMPLATES, ids=["chatml", "think", "seamless", "unaligned"])
+def test_a_frontier_that_the_answer_s_first_sign_would_cross_closes_nothing() -> None:
+    prompt = prepare(CROSSING, user("sky"))
+    answered = prepare(CROSSING, user("sky"), assistant("blue"), user("sky"))
+    (boundary,) = prompt.rewrite_boundaries
+    assert boundary.kind is REPLAY
+    assert answered.tokens.common_prefix_tokens(prompt.tokens) < boundary.frontier_tokens
+    assert prepare(COUNTING, user("sky")).rewrite_frontier_tokens(CLOSURE) is None
+
+
+@pytest.mark.parametrize("text", ALL_TEMPLATES.values(), ids=ALL_TEMPLATES)
 @given(said=turns, answer=answers, question=contents)
 def test_no_next_turn_changes_a_token_before_the_closure(  # spec: OWN-5
     text: str, said: list[Message], answer: Message, question: str
@@ -128,7 +145,6 @@ def test_no_next_turn_changes_a_token_before_the_closure(  # spec: OWN-5
         assert closure is None or closure < replay
 
 
-@settings(max_examples=60)
 @pytest.mark.parametrize("text", [CHATML, THINKING], ids=["chatml", "think"])
 @given(said=turns, answer=answers, question=contents, results=st.booleans())
 def test_what_two_prompts_share_they_cut_alike(  # spec: IDN-3

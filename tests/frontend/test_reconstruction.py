@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from frontend.texts import (
     CHATML,
+    COUNTING,
+    CROSSING,
     END,
     LIMITS,
     SEAMLESS,
@@ -68,11 +70,10 @@ thought = st.sampled_from(["</think>\n\n", "so\n</think>\n\n", "<think>", ""]).m
 babble = st.lists(st.integers(3, 300), max_size=10).map(TokenSpan)
 
 
-@settings(max_examples=60)
 @pytest.mark.parametrize(
     "text",
-    [CHATML, THINKING, SEAMLESS, UNALIGNED],
-    ids=["chatml", "think", "seamless", "unaligned"],
+    [CHATML, THINKING, SEAMLESS, UNALIGNED, CROSSING, COUNTING],
+    ids=["chatml", "think", "seamless", "unaligned", "crossing", "counting"],
 )
 @given(
     asked=st.sampled_from(CHATS),
@@ -96,6 +97,11 @@ def test_an_answer_spelt_otherwise_comes_back_up_to_where_the_spelling_differs()
     the, blank, sky = (byte_level().encode_tokens(word) for word in ("the", " ", "sky"))
     assert byte_level().encode_tokens("the sky") != the + blank + sky
     assert answered(CHATML, CHATS[0], the + blank + sky).reconstruction_boundary_tokens == 1
+
+
+def test_history_of_equal_length_is_not_equal_history() -> None:
+    token_ids = byte_level().encode_tokens("blue")
+    assert answered(COUNTING, CHATS[0], token_ids).reconstruction_boundary_tokens is None
 
 
 def test_thinking_lasts_while_the_turn_lasts() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontend.texts import byte_fallback, byte_level, word_level
+from frontend.texts import byte_fallback, byte_fallback_json, byte_level, word_level
 from ninfer_lab.frontend.token_text import (
     MAX_HELD_TOKENS,
     ByteText,
@@ -82,6 +84,29 @@ def test_a_run_that_can_form_no_character_is_not_held_for_ever() -> None:
         held = 0 if text.push(stray) else held + 1
         longest = max(longest, held)
     assert 0 < longest < MAX_HELD_TOKENS
+
+
+class CountingTokenizer(Tokenizer):
+    """Counts the tokens it is asked to decode."""
+
+    decoded_tokens = 0
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        self.decoded_tokens += len(token_ids)
+        return super().decode(token_ids)
+
+
+@pytest.mark.parametrize("words", ["hello world ", "🙂", "sky "])
+def test_each_token_costs_a_bounded_amount_of_work(words: str) -> None:
+    per_token = []
+    for repeats in (50, 500):
+        tokenizer = CountingTokenizer(byte_fallback_json())
+        token_ids = tokenizer.encode_tokens(words * repeats)
+        text = WindowText(tokenizer)
+        for token_id in token_ids:
+            text.push(token_id)
+        per_token.append(tokenizer.decoded_tokens / len(token_ids))
+    assert per_token[1] <= per_token[0] * 1.1 <= 9
 
 
 def test_the_kind_follows_the_vocabulary() -> None:

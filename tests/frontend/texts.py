@@ -41,8 +41,8 @@ CHATML = """
 
 THINKING = """
 {%- set place = namespace(last_question=-1) -%}
-{%- for message in messages if message.role == 'user' -%}
-  {%- set place.last_question = messages.index(message) -%}
+{%- for message in messages -%}
+  {%- if message.role == 'user' -%}{%- set place.last_question = loop.index0 -%}{%- endif -%}
 {%- endfor -%}
 {%- if place.last_question < 0 -%}{{ raise_exception('a question is missing') }}{%- endif -%}
 {%- if tools -%}
@@ -100,6 +100,23 @@ UNALIGNED = """
 """
 """Every message ends between two signs that are one token."""
 
+CROSSING = """
+{%- for message in messages -%}
+  {{- '!' if message.role == 'assistant' else ' say ' -}} {{- message.content + '!' -}}
+{%- endfor -%}
+{%- if add_generation_prompt -%} {{- ' now' -}} {%- endif -%}
+"""
+"""Before an answer the prompt ends on a token frontier; once answered, a token crosses it."""
+
+COUNTING = """
+{{- messages | length -}}
+{%- for message in messages -%}
+  {{- '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>' -}}
+{%- endfor -%}
+{%- if add_generation_prompt -%} {{- '<|im_start|>assistant\n' -}} {%- endif -%}
+"""
+"""Says first how many messages follow: every next request changes the very beginning."""
+
 
 def trained(*, trim_offsets: bool = False) -> tokenizers.Tokenizer:
     """A byte-level BPE with the marks of ChatML; any bytes can be written in it."""
@@ -136,6 +153,10 @@ def word_level() -> Tokenizer:
 
 @cache
 def byte_fallback() -> Tokenizer:
+    return Tokenizer(byte_fallback_json())
+
+
+def byte_fallback_json() -> str:
     """Pieces with `▁` for a space and one token per byte for what no piece covers."""
     pieces = ["▁hello", "▁world", "▁sky", "blue", "▁", *(f"<0x{byte:02X}>" for byte in range(256))]
     vocabulary = {piece: ordinal for ordinal, piece in enumerate([UNKNOWN, *pieces])}
@@ -148,7 +169,7 @@ def byte_fallback() -> Tokenizer:
             decoders.Strip(" ", 1, 0),
         ]
     )
-    return Tokenizer(inner.to_str())
+    return str(inner.to_str())
 
 
 @cache
