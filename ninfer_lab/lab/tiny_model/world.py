@@ -179,6 +179,7 @@ class _Writer:
         self._facts: dict[tuple[FactKind, str], Fact] = {}
         self._fresh_codes: list[Fact] = []
         self._lockers = rng.sample(KEYS[FactKind.CODE], len(KEYS[FactKind.CODE]))
+        self._thinks = rng.random() < recipe.thinking_share
         every_key = [(kind, key) for kind in CHANGING_KINDS for key in KEYS[kind]]
         key_count = rng.randint(2, recipe.changing_keys_max_count)
         self._changing_keys = rng.sample(every_key, key_count)
