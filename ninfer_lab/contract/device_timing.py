@@ -239,6 +239,19 @@ class DeviceTiming:
                 assert_never(step.phase)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedDevice:
+    """What a device without tensors is like: how long things take there, and how large they are.
+
+    Attributes:
+        timing: The truth about time.
+        kv_page_bytes: Of one 64-token page, for the price of copying it.
+    """
+
+    timing: DeviceTiming
+    kv_page_bytes: int
+
+
 def _check(timing: TransferTiming | PrefillTiming | DecodeTiming) -> None:
     """A coefficient is a count of ns or of 2^-32 ns, in 64 bits."""
     for field in fields(timing):

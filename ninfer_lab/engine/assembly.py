@@ -13,6 +13,7 @@ from pathlib import Path
 from ninfer_lab.context_cache.resource_manager import ResourceManager
 from ninfer_lab.contract.cache_controller import CacheController
 from ninfer_lab.contract.clock import Clock, MonotonicClock, VirtualClock
+from ninfer_lab.contract.device_timing import SimulatedDevice
 from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.numerics import ModelDtype, Numerics
@@ -21,7 +22,7 @@ from ninfer_lab.contract.token_source import TokenSource
 from ninfer_lab.engine.catalog_controller import CatalogController
 from ninfer_lab.engine.engine import Engine
 from ninfer_lab.frontend.prepared_prompt import Frontend
-from ninfer_lab.machine.charged_time import ChargedTime, SimulatedDevice
+from ninfer_lab.machine.charged_time import ChargedTime
 from ninfer_lab.machine.simulated_machine import SimulatedMachine
 from ninfer_lab.program.program import Program
 
@@ -101,6 +102,17 @@ def assemble_simulated(options: EngineOptions, parts: SimulatedParts) -> Engine:
         clock=parts.clock,
         vocabulary_tokens=parts.vocabulary_tokens,
     )
+
+
+def assemble_program(
+    options: EngineOptions, device: SimulatedDevice, tokens: TokenSource
+) -> Program:
+    """Program alone, on a machine without tensors: for looking at plans, one by one.
+
+    Raises:
+        OptionsError: Options that cannot hold one request.
+    """
+    return Program(options.resolve(), SimulatedMachine(device, tokens, VirtualClock()))
 
 
 def assemble_torch(

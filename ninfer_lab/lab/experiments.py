@@ -12,11 +12,11 @@ from itertools import count
 import polars as pl
 
 from ninfer_lab.contract.candidate import AdmissionRequest
-from ninfer_lab.contract.clock import VirtualClock
 from ninfer_lab.contract.device_timing import (
     DecodeTiming,
     DeviceTiming,
     PrefillTiming,
+    SimulatedDevice,
     TransferTiming,
     TransferTimings,
 )
@@ -33,9 +33,7 @@ from ninfer_lab.contract.prompt import (
 from ninfer_lab.contract.result import SequenceEnd
 from ninfer_lab.contract.target import TargetSketch
 from ninfer_lab.contract.token_span import TokenSpan
-from ninfer_lab.machine.charged_time import SimulatedDevice
-from ninfer_lab.machine.simulated_machine import SimulatedMachine
-from ninfer_lab.program.program import Program
+from ninfer_lab.engine.assembly import assemble_program
 
 _TRANSFER = TransferTiming(batch_ns=0, operation_ns=1, ns_per_byte_q32=0)
 _INSTANT = DeviceTiming(
@@ -70,8 +68,7 @@ class _PlanBench:
     def __init__(self) -> None:
         options = EngineOptions(max_concurrency=2, device_state_slots=1, max_context_tokens=256)
         device = SimulatedDevice(timing=_INSTANT, kv_page_bytes=1)
-        machine = SimulatedMachine(device, self, VirtualClock())
-        self._program = Program(options.resolve(), machine)
+        self._program = assemble_program(options, device, self)
         self._ids = count(1)
 
     def token(self, request: RequestId, position_tokens: int) -> int:

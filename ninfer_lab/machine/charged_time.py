@@ -6,24 +6,10 @@ it has ended. Both machines charge through it, so the same work takes the same t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ninfer_lab.contract.clock import Clock
-from ninfer_lab.contract.device_timing import DeviceTiming
+from ninfer_lab.contract.device_timing import SimulatedDevice
 from ninfer_lab.contract.machine_work import TransferBatch, TransferDirection, TransferPhase
 from ninfer_lab.contract.work import ForwardStep
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimulatedDevice:
-    """What a device is like: how long things take there, and how large they are.
-
-    Attributes:
-        kv_page_bytes: Of one 64-token page, for the price of copying it.
-    """
-
-    timing: DeviceTiming
-    kv_page_bytes: int
 
 
 class ChargedTime:

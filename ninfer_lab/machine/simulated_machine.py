@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ninfer_lab.contract.clock import Clock
+from ninfer_lab.contract.device_timing import SimulatedDevice
 from ninfer_lab.contract.token_source import TokenSource
 from ninfer_lab.contract.work import ForwardResult, ForwardRow, ForwardStep, PageCopy
-from ninfer_lab.machine.charged_time import ChargedTime, SimulatedDevice
+from ninfer_lab.machine.charged_time import ChargedTime
 from ninfer_lab.machine.lane_tables import LaneTables
 
 
