@@ -30,6 +30,7 @@ TORCH_FREE_MODULES_ELSEWHERE = (
     "ninfer_lab.machine.simulated_machine",
     "ninfer_lab.models.qwen3_5.config",
     "ninfer_lab.models.qwen3_5.measurement",
+    "ninfer_lab.models.qwen3_5.geometries",
 )
 """In rooms of tensors, what must be usable without any."""
 
