@@ -41,15 +41,16 @@ def prefill(inputs: DeltaInputs, state: Tensor, rows: StateRows) -> Tensor:
     erased = torch.bmm(solved.mul_(from_start[:, None, :]), key)
     query = query.mul_(from_start[:, :, None]).baddbmm_(scores, erased, alpha=-1.0)
     key = key * to_end[:, :, None]
+    by_chunk = (chunk_count, head_count, CHUNK_TOKENS, -1)
     starts = _scan(
-        written.unflatten(0, (chunk_count, head_count)),
-        erased.unflatten(0, (chunk_count, head_count)),
-        key.mT.unflatten(0, (chunk_count, head_count)),
+        written.view(by_chunk),
+        erased.view(by_chunk),
+        key.view(by_chunk),
         from_start[:, -1].view(chunk_count, head_count, 1, 1),
         (state[rows.read_slots[0]], state[rows.write_slots[0]]),
     )
     output = torch.bmm(scores, written).baddbmm_(query, starts.flatten(0, 1))
-    by_token = output.view(chunk_count, head_count, CHUNK_TOKENS, value_dim).transpose(1, 2)
+    by_token = output.view(by_chunk).transpose(1, 2)
     return by_token.reshape(-1, head_count, value_dim)[:token_count]
 
 
@@ -126,7 +127,7 @@ def _scan(
     Args:
         written: `[N, HV, C, V]`.
         erased: `[N, HV, C, K]`.
-        key: `[N, HV, K, C]`, decayed to the chunk's end.
+        key: `[N, HV, C, K]`, decayed to the chunk's end.
         kept: `[N, HV, 1, 1]`, decay over the whole chunk.
         ends: The state before the first chunk, read, and where the last one goes, written.
 
@@ -142,5 +143,5 @@ def _scan(
         correction = torch.baddbmm(written[chunk], erased[chunk], state, alpha=-1.0)
         after = last if chunk + 1 == chunk_count else starts[chunk + 1]
         torch.mul(state, kept[chunk], out=after)
-        after.baddbmm_(key[chunk], correction)
+        after.baddbmm_(key[chunk].mT, correction)
     return starts

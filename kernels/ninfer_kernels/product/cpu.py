@@ -62,7 +62,7 @@ class NarrowWeight:
 
 def _pack(weight: Tensor) -> Tensor | None:
     """OneDNN's form of a weight; `None` where this build of torch has none."""
-    if not torch.backends.mkldnn.is_available():
+    if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return None
     packed: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), PACKED_ROWS)
     return packed

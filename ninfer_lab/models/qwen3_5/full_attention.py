@@ -29,11 +29,11 @@ class FullAttention:
 
     __slots__ = (
         "_geometry",
+        "_head_scales",
         "_inputs",
         "_kernels",
         "_output",
         "_page_layer",
-        "_weights",
         "_widths",
     )
 
@@ -45,7 +45,7 @@ class FullAttention:
         page_layer: int,
     ) -> None:
         self._geometry = geometry
-        self._weights = weights
+        self._head_scales = weights.head_scales
         self._kernels = kernels
         self._page_layer = page_layer
         self._inputs = kernels.prepare_product(weights.inputs)
@@ -65,13 +65,13 @@ class FullAttention:
         Returns:
             `[M, hidden]`.
         """
-        geometry, weights, kernels = self._geometry, self._weights, self._kernels
+        geometry, kernels = self._geometry, self._kernels
         count, dim = rows.token_count, geometry.head_dim
         projected = self._inputs(hidden)
         query_and_key, value, gate = torch.split(projected[:count], self._widths, dim=-1)
         heads = kernels.head_norm_rope(
             query_and_key.view(count, -1, dim),
-            weights.head_scales,
+            self._head_scales,
             rows.cosine,
             rows.sine,
             geometry.rms_norm_eps,

@@ -30,12 +30,15 @@ class GatedDeltaNet:
 
     __slots__ = (
         "_conv_widths",
+        "_decay_bias",
+        "_decay_rate",
         "_geometry",
         "_inputs",
         "_kernels",
+        "_norm_scale",
         "_output",
         "_state_layer",
-        "_weights",
+        "_taps",
         "_widths",
     )
 
@@ -47,7 +50,10 @@ class GatedDeltaNet:
         state_layer: int,
     ) -> None:
         self._geometry = geometry
-        self._weights = weights
+        self._taps = weights.taps
+        self._decay_rate = weights.decay_rate
+        self._decay_bias = weights.decay_bias
+        self._norm_scale = weights.norm_scale
         self._kernels = kernels
         self._state_layer = state_layer
         self._inputs = kernels.prepare_product(weights.inputs)
@@ -69,7 +75,7 @@ class GatedDeltaNet:
         Returns:
             `[M, hidden]`.
         """
-        geometry, weights, kernels = self._geometry, self._weights, self._kernels
+        geometry, kernels = self._geometry, self._kernels
         count = rows.token_count
         projected = self._inputs(hidden)
         channels, gate, beta_input, decay_input = torch.split(
@@ -78,14 +84,14 @@ class GatedDeltaNet:
         history = tensors.conv_history[:, self._state_layer]
         state = tensors.recurrent[:, self._state_layer]
         log_decay, beta = kernels.delta_gates(
-            decay_input, beta_input, weights.decay_rate, weights.decay_bias
+            decay_input, beta_input, self._decay_rate, self._decay_bias
         )
         match rows.phase:
             case ForwardPhase.PREFILL:
                 convolve, advance = kernels.conv_prefill, kernels.delta_prefill
             case ForwardPhase.DECODE:
                 convolve, advance = kernels.conv_decode, kernels.delta_decode
-        convolved = convolve(channels, weights.taps, history, rows.states)
+        convolved = convolve(channels, self._taps, history, rows.states)
         query_and_key, value = torch.split(convolved, self._conv_widths, dim=-1)
         inputs = DeltaInputs(
             query_and_key=query_and_key.view(count, 2, -1, geometry.linear_key_dim),
@@ -95,5 +101,5 @@ class GatedDeltaNet:
         )
         read = advance(inputs, state, rows.states)  # [N, HV, V]
         gate = gate.view(count, -1, geometry.linear_value_dim)
-        normed = kernels.gated_rms_norm(read, gate, weights.norm_scale, geometry.rms_norm_eps)
+        normed = kernels.gated_rms_norm(read, gate, self._norm_scale, geometry.rms_norm_eps)
         return self._output(rows.padded(normed.reshape(count, -1)))

@@ -68,7 +68,9 @@ class HybridModel:
         self.geometry = geometry
         self.numerics = numerics
         self.kernels = kernels
-        self._weights = weights
+        # Matrices are kept only as their products; the caller's weights may go.
+        self._embedding = weights.embedding
+        self._final_scale = weights.final_scale
         self._head = kernels.prepare_product(weights.head)
         self._layers = tuple(
             _Layer(geometry, layer, kernels, geometry.layer_kinds[:index].count(kind))
@@ -143,9 +145,8 @@ class HybridModel:
         self, tensors: DeviceTensors, token_ids: Sequence[int], rows: ForwardRows
     ) -> Tensor:
         """`[M, hidden]` after the last layer, before the final norm."""
-        embedding = self._weights.embedding
-        ids = torch.tensor(token_ids, dtype=torch.int64, device=embedding.device)
-        hidden = rows.padded(embedding[ids].float())
+        ids = torch.tensor(token_ids, dtype=torch.int64, device=self._embedding.device)
+        hidden = rows.padded(self._embedding[ids].float())
         for layer in self._layers:
             hidden = layer(hidden, tensors, rows)
         return hidden
@@ -157,14 +158,14 @@ class HybridModel:
                 [hidden, hidden.new_zeros((CANONICAL_DECODE_ROWS - count, hidden.shape[1]))]
             )
         eps = self.geometry.rms_norm_eps
-        return self._head(self.kernels.rms_norm(hidden, self._weights.final_scale, eps))[:count]
+        return self._head(self.kernels.rms_norm(hidden, self._final_scale, eps))[:count]
 
     def _rows(
         self, tensors: DeviceTensors, rows: Sequence[PrefillRow | DecodeRow], phase: ForwardPhase
     ) -> ForwardRows:
         """Checks every row, then builds the tables; zeroes the write slot of a row at root."""
         placements = [self._checked(tensors, row) for row in rows]
-        device = self._weights.embedding.device
+        device = self._embedding.device
         pages = PagedRows.build(placements, device)
         reads = [
             row.state_write_slot if row.state_read_slot is None else row.state_read_slot
@@ -224,14 +225,22 @@ class HybridModel:
 class _Layer:
     """One decoder layer: mixer and feed-forward, each behind a norm and added to its input."""
 
-    __slots__ = ("_eps", "_feed_forward", "_mixer", "_rms_norm", "_weights")
+    __slots__ = (
+        "_eps",
+        "_feed_forward",
+        "_feed_forward_scale",
+        "_mixer",
+        "_mixer_scale",
+        "_rms_norm",
+    )
 
     def __init__(
         self, geometry: ModelGeometry, weights: LayerWeights, kernels: KernelSet, layer_of_kind: int
     ) -> None:
         self._eps = geometry.rms_norm_eps
         self._rms_norm = kernels.rms_norm
-        self._weights = weights
+        self._mixer_scale = weights.mixer_scale
+        self._feed_forward_scale = weights.feed_forward_scale
         self._feed_forward = FeedForward(weights, kernels)
         self._mixer: FullAttention | GatedDeltaNet
         if isinstance(weights.mixer, FullLayerWeights):
@@ -240,9 +249,11 @@ class _Layer:
             self._mixer = GatedDeltaNet(geometry, weights.mixer, kernels, layer_of_kind)
 
     def __call__(self, hidden: Tensor, tensors: DeviceTensors, rows: ForwardRows) -> Tensor:
-        weights, norm = self._weights, self._rms_norm
-        hidden = hidden + self._mixer(norm(hidden, weights.mixer_scale, self._eps), tensors, rows)
-        return hidden + self._feed_forward(norm(hidden, weights.feed_forward_scale, self._eps))
+        normed = self._rms_norm(hidden, self._mixer_scale, self._eps)
+        hidden = hidden + self._mixer(normed, tensors, rows)
+        return hidden + self._feed_forward(
+            self._rms_norm(hidden, self._feed_forward_scale, self._eps)
+        )
 
 
 def _check_range(what: str, found: Sequence[int], count: int) -> None:
