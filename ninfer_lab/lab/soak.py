@@ -91,7 +91,9 @@ def _random_checkpoint(folder: Path) -> Path:
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="ninfer-lab soak", description="Try reuse at random, from a new seed.")
+    parser = argparse.ArgumentParser(
+        prog="ninfer-lab soak", description="Try reuse at random, from a new seed."
+    )
     parser.add_argument("--points", type=int, default=RESTORE_POINTS_COUNT)
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--checkpoint", type=Path, default=None)

@@ -215,7 +215,7 @@ def test_every_way_equals_a_cold_run_bit_for_bit(
 ) -> None:  # spec: IDN-6, STATE-2, OWN-6
     with open_engine(checkpoint, lanes=3) as watched:
         request = way(watched)
-        proof = watched.proof()
+        proof = watched.prover().proof()
         (verdict,) = (each for each in proof.restores if each.request == request)
         assert (verdict.path, verdict.state, verdict.reuse_tokens) == (path, state, reuse_tokens)
         assert verdict.compared_count == len(watched.engine.outcome(request).output_tokens)
@@ -228,7 +228,7 @@ def test_every_way_equals_a_cold_run_bit_for_bit(
 def test_on_trained_weights_as_well(trained_checkpoint: Path, way: Way) -> None:  # spec: IDN-6
     with open_engine(trained_checkpoint) as watched:
         way(watched)
-        proof = watched.proof()
+        proof = watched.prover().proof()
     assert len(proof.restores) == 1
     assert [str(each) for each in proof.differences] == []
 
@@ -243,7 +243,7 @@ def test_in_other_numerics_and_by_other_cuts_the_drift_is_rounding(
         for decomposition in Decomposition:
             with open_engine(checkpoint, lanes=3, numerics=numerics) as watched:
                 forked_beside_another_fork(watched)
-                drift = watched.proof(decomposition).drift
+                drift = watched.prover(decomposition).proof().drift
             with capsys.disabled():
                 print(f"\n{numerics.value}, {decomposition.value}: drift {drift:.1e}", end="")
             assert drift < SANE_DRIFT

@@ -88,16 +88,22 @@ class JourneyPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JourneyResult:
-    """One journey, its proof, and what changed though it was published (OWN-6)."""
+    """One journey and its proof.
+
+    Attributes:
+        changes: What changed though it was published (OWN-6).
+        broken_laws: Which laws on the ledger did not hold after a step.
+    """
 
     plan: JourneyPlan
     proof: RestoreProof
     changes: tuple[ContentChange, ...]
+    broken_laws: tuple[str, ...]
 
     @property
     def differences(self) -> tuple[str, ...]:
         """Everything that is not, bit for bit, as it should be; in words."""
-        return (*map(str, self.proof.differences), *map(str, self.changes))
+        return (*map(str, self.proof.differences), *map(str, self.changes), *self.broken_laws)
 
     def __str__(self) -> str:
         return f"{self.plan}\n{self.proof}"
@@ -133,7 +139,12 @@ def run_journey(
         checkpoint, plan.options, numerics=plan.numerics, frontend=MarkedFrontend()
     ) as watched:
         _Traveller(plan, watched).travel()
-        return JourneyResult(plan=plan, proof=watched.proof(decomposition), changes=watched.changes)
+        return JourneyResult(
+            plan=plan,
+            proof=watched.prover(decomposition).proof(),
+            changes=watched.changes,
+            broken_laws=watched.broken_laws,
+        )
 
 
 class _Traveller:

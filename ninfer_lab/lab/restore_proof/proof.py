@@ -132,14 +132,23 @@ class Prover:
 
     def proof(self) -> RestoreProof:
         """The verdict on every restored request and on every checkpoint that still exists."""
+        return RestoreProof(restores=self.restores(), checkpoints=self.checkpoints())
+
+    def restores(self) -> tuple[RestoreVerdict, ...]:
+        """The verdict on every request that started from a checkpoint, in order of admission."""
         served = self._served_logits()
-        return RestoreProof(
-            restores=tuple(
-                self._restore(lineage, served.get(lineage.request, {}))
-                for lineage in self._book.all()
-                if lineage.path is not ReusePath.ROOT
-            ),
-            checkpoints=tuple(self._checkpoints()),
+        return tuple(
+            self._restore(lineage, served.get(lineage.request, {}))
+            for lineage in self._book.all()
+            if lineage.path is not ReusePath.ROOT
+        )
+
+    def checkpoints(self) -> tuple[CheckpointVerdict, ...]:
+        """The verdict on every inactive checkpoint that exists now: its bytes."""
+        return tuple(
+            self._checkpoint(owner.owner, checkpoint)
+            for owner in self._engine.describe().ledger.owners
+            for checkpoint in owner.checkpoints
         )
 
     def _served_logits(self) -> dict[RequestId, dict[int, Tensor]]:
@@ -179,18 +188,15 @@ class Prover:
                     return lineage.cut_ends_tokens[-1:]
                 return tuple(range(prompt_tokens, lineage.frontier_tokens + 1))
 
-    def _checkpoints(self) -> Iterator[CheckpointVerdict]:
-        for owner in self._engine.describe().ledger.owners:
-            publisher = self._book.publisher_of(owner.owner)
-            for checkpoint in owner.checkpoints:
-                frontier = checkpoint.summary.frontier_tokens
-                ends = publisher.cut_ends_until(frontier)
-                self._cold.run(self._history(publisher.request), ends)
-                yield CheckpointVerdict(
-                    owner=owner.owner,
-                    checkpoint=checkpoint.summary,
-                    differing_parts=tuple(self._differing_parts(checkpoint)),
-                )
+    def _checkpoint(self, owner: OwnerId, checkpoint: CheckpointPlacement) -> CheckpointVerdict:
+        publisher = self._book.publisher_of(owner)
+        ends = publisher.cut_ends_until(checkpoint.summary.frontier_tokens)
+        self._cold.run(self._history(publisher.request), ends)
+        return CheckpointVerdict(
+            owner=owner,
+            checkpoint=checkpoint.summary,
+            differing_parts=tuple(self._differing_parts(checkpoint)),
+        )
 
     def _differing_parts(self, checkpoint: CheckpointPlacement) -> Iterator[str]:
         tensors, frontier = self._tap.tensors, checkpoint.summary.frontier_tokens

@@ -1,7 +1,8 @@
 """How is an engine run so that everything it computes and keeps can be held against something?
 
-Owns an engine together with the tap on its machine, the watch over what it publishes and the prompt
-tokens of every request. Adds nothing to what the engine does.
+Owns an engine together with the tap on its machine, the watch over what it publishes, the laws on
+its ledger and the prompt tokens of every request. Adds nothing to what the engine does; what it
+finds it keeps, so that a run with a fault in it goes on to its end.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
+from ninfer_lab.contract.cache_controller import ControllerSnapshot
+from ninfer_lab.contract.errors import InvariantBroken
 from ninfer_lab.contract.ids import RequestId
 from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.numerics import Numerics
@@ -20,9 +23,10 @@ from ninfer_lab.engine.assembly import TorchParts, assemble_torch
 from ninfer_lab.engine.engine import Engine
 from ninfer_lab.engine.request import RequestOutcome
 from ninfer_lab.frontend.prepared_prompt import Frontend
+from ninfer_lab.lab.laws import check_laws
 from ninfer_lab.lab.restore_proof.content_watch import ContentChange, ContentWatch
 from ninfer_lab.lab.restore_proof.forward_tap import ForwardTap, TensorMachine, with_tensors
-from ninfer_lab.lab.restore_proof.proof import Decomposition, Prover, RestoreProof
+from ninfer_lab.lab.restore_proof.proof import Decomposition, Prover
 
 Meddle = Callable[[TensorMachine], TensorMachine]
 """Puts a fault between tap and machine."""
@@ -62,11 +66,18 @@ class WatchedEngine:
         self._frontend = frontend
         self._watch = ContentWatch(self.tap.tensors)
         self._changes: list[ContentChange] = []
+        self._broken_laws: list[str] = []
+        self._before: ControllerSnapshot | None = None
 
     @property
     def changes(self) -> tuple[ContentChange, ...]:
         """Every published checkpoint that was found changed after a step, in order (OWN-6)."""
         return tuple(self._changes)
+
+    @property
+    def broken_laws(self) -> tuple[str, ...]:
+        """After which step which law of `lab.laws` did not hold, in order; rule, class, numbers."""
+        return tuple(self._broken_laws)
 
     def submit(
         self, prompt: PromptInput | TokenSpan, options: RequestOptions | None = None
@@ -82,9 +93,15 @@ class WatchedEngine:
         return request
 
     def step(self) -> None:
-        """One worker cycle, and a look at everything published."""
+        """One worker cycle, and a look at everything held and published."""
         self.engine.step()
-        self._changes += self._watch.look(self.engine.describe().ledger)
+        now = self.engine.describe()
+        self._changes += self._watch.look(now.ledger)
+        try:
+            check_laws(now, self._before)
+        except InvariantBroken as broken:
+            self._broken_laws.append(str(broken))
+        self._before = now
 
     def run_until_idle(self) -> None:
         """Steps until nothing waits and nothing runs."""
@@ -103,12 +120,9 @@ class WatchedEngine:
         """Prompt and output of a request that has ended."""
         return self.prompts[request] + TokenSpan(self.engine.outcome(request).output_tokens)
 
-    def proof(self, decomposition: Decomposition = Decomposition.SAME_CUTS) -> RestoreProof:
-        """Every restored request and every checkpoint that exists, against cold runs.
-
-        The engine must be idle.
-        """
-        return Prover(self.engine, self.tap, self.prompts, decomposition).proof()
+    def prover(self, decomposition: Decomposition = Decomposition.SAME_CUTS) -> Prover:
+        """Holds what has been served so far against cold runs; the engine must be idle."""
+        return Prover(self.engine, self.tap, self.prompts, decomposition)
 
     def __enter__(self) -> WatchedEngine:
         return self
