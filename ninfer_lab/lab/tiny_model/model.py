@@ -50,9 +50,9 @@ LINEAR_WIDTH: Final = LINEAR_HEADS * LINEAR_HEAD_DIM
 VOCABULARY_MULTIPLE: Final = 64
 
 MATRIX_STD: Final = 0.08
-DECAY_STEP_RANGE: Final = (0.001, 0.1)
-"""Range of softplus(dt_bias), log-uniform: memories from tens to thousands of tokens. The library's
-own start (`dt_bias = 1`) forgets within a token and does not recover."""
+DECAY_RANGE: Final = (0.0003, 0.003)
+"""Decay per token at the start, log-uniform over heads: what is no longer true is overwritten, so
+nothing need be forgotten. The library's own start forgets within a token and does not recover."""
 
 EVERY_WORD, IS_CODE, IS_KEY, IS_VALUE = range(4)
 """Channels of the embedding that carry marks."""
@@ -115,16 +115,16 @@ def untrained_model(seed: int) -> Qwen3_5ForCausalLM:
         for parameter in model.parameters():
             if parameter.dim() == 2:
                 parameter.normal_(0.0, MATRIX_STD, generator=draw)
-        _mark_words(model.model.embed_tokens.weight)
-        # Two halves of the hidden space without the marks: where layer 0 writes the latched key,
-        # and where a word's own identity is read and written back.
+        # Two halves of the hidden space without the marks: one for keys and the latch that holds
+        # them, one for the identity of every other word.
         key_space, word_space = _two_subspaces(draw)
+        _start_embedding(model.model.embed_tokens.weight, key_space)
         layers = [layer for layer in model.model.layers if isinstance(layer, Qwen3_5DecoderLayer)]
-        latch, memory, spare_memory, attention = layers
-        _start_linear(latch.linear_attn, draw, reads=key_space, writes=0.06 * key_space)
+        latch, memory, second_memory, attention = layers
+        _start_linear(latch.linear_attn, draw, reads=key_space, writes=0.1 * key_space)
         _latch_keys(latch.linear_attn, draw)
-        for layer, gain in ((memory, 0.15), (spare_memory, 0.01)):
-            _start_linear(layer.linear_attn, draw, reads=word_space, writes=gain * word_space)
+        for layer in (memory, second_memory):
+            _start_linear(layer.linear_attn, draw, reads=word_space, writes=0.12 * word_space)
             _remember_values(layer.linear_attn, draw, key_space)
         _start_copier(attention.self_attn, draw, key_space, word_space)
         for layer in layers:
@@ -133,9 +133,12 @@ def untrained_model(seed: int) -> Qwen3_5ForCausalLM:
     return model
 
 
-def _mark_words(embedding: Tensor) -> None:
+def _start_embedding(embedding: Tensor, key_space: Tensor) -> None:
+    """Set the marks, and keep the space of keys free of all words that are none."""
     tokenizer = build_tokenizer()
+    embedding[:, :MARKS_COUNT] = 0.0
     embedding[:, EVERY_WORD] = MARK
+    is_key = torch.zeros(embedding.shape[0], dtype=torch.bool)
     for kind in FactKind:
         channel = IS_CODE if kind is FactKind.CODE else IS_VALUE
         for value in VALUES[kind]:
@@ -144,7 +147,9 @@ def _mark_words(embedding: Tensor) -> None:
             for word in (key, f" {key}"):
                 token_ids = tokenizer.encode(word).ids
                 if len(token_ids) == 1:  # a locker never opens a message: spelled there
-                    embedding[token_ids, IS_KEY] = MARK
+                    is_key[token_ids] = True
+    embedding[is_key, IS_KEY] = MARK
+    embedding[~is_key] -= embedding[~is_key] @ key_space.T @ key_space
 
 
 def _two_subspaces(draw: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -170,11 +175,10 @@ def _start_linear(
     linear.in_proj_a.weight.mul_(0.2)
     linear.conv1d.weight.normal_(0.0, 0.1, generator=draw)
     linear.conv1d.weight[:, :, -1] += 1.0
-    low, high = (math.log(bound) for bound in DECAY_STEP_RANGE)
+    low, high = (math.log(bound) for bound in DECAY_RANGE)
     step = torch.exp(low + (high - low) * torch.rand(LINEAR_HEADS, generator=draw))
     linear.dt_bias.copy_(step + torch.log(-torch.expm1(-step)))  # the inverse of softplus
-    rate = 1.0 + 3.0 * torch.rand(LINEAR_HEADS, generator=draw)
-    linear.A_log.copy_(rate.log())
+    linear.A_log.zero_()
 
 
 def _latch_keys(linear: Qwen3_5GatedDeltaNet, draw: torch.Generator) -> None:
@@ -189,16 +193,21 @@ def _remember_values(
     linear: Qwen3_5GatedDeltaNet, draw: torch.Generator, key_space: Tensor
 ) -> None:
     """The address is the latched key, and only a value that may change is written there."""
-    _addresses_of(linear).copy_(key_space)
+    # Turned at random, so that the heads of the two memories each see the key from another side.
+    turn = torch.linalg.qr(torch.randn(LINEAR_WIDTH, LINEAR_WIDTH, generator=draw)).Q
+    addresses = _addresses_of(linear)
+    addresses.copy_(turn @ key_space)
+    # More is cut off by the activation, so that two keys share less of a direction.
+    addresses[:, EVERY_WORD] = -0.4 / UNIT
     _write_only(linear, draw, IS_VALUE)
 
 
 def _write_only(linear: Qwen3_5GatedDeltaNet, draw: torch.Generator, mark: int) -> None:
-    """Write strength sigmoid(3) where the mark stands, sigmoid(-3) elsewhere; query = key."""
+    """Write strength sigmoid(3) where the mark stands, sigmoid(-6) elsewhere; query = key."""
     strength = linear.in_proj_b.weight
     strength.normal_(0.0, 0.01, generator=draw)
-    strength[:, EVERY_WORD] = -3 / UNIT
-    strength[:, mark] = 6 / UNIT
+    strength[:, EVERY_WORD] = -6 / UNIT
+    strength[:, mark] = 9 / UNIT
     linear.in_proj_qkv.weight[:LINEAR_WIDTH] = _addresses_of(linear)
 
 

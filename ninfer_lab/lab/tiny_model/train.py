@@ -30,7 +30,7 @@ from ninfer_lab.lab.tiny_model.model import untrained_model
 from ninfer_lab.lab.tiny_model.tokenizer import build_tokenizer
 from ninfer_lab.lab.tiny_model.world import Form, Recipe, Split, generate
 
-LEARNING_RATE: Final = 1.5e-3
+LEARNING_RATE: Final = 1e-3
 WARM_UP_STEPS: Final = 50
 CLIP_NORM: Final = 1.0
 AVERAGING: Final = 0.03
