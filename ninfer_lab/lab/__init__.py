@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from ninfer_lab.engine.assembly import TorchParts as TorchParts
     from ninfer_lab.lab import experiments as experiments
     from ninfer_lab.lab import explain as explain
-    from ninfer_lab.lab import faults as faults
     from ninfer_lab.lab import figures as figures
     from ninfer_lab.lab import laws as laws
     from ninfer_lab.lab import tables as tables
     from ninfer_lab.lab.chat import Chat as Chat
+    from ninfer_lab.lab.faults.fault import Fault as Fault
+    from ninfer_lab.lab.faults.faulty_machine import breaking as breaking
+    from ninfer_lab.lab.faults.trained_world import trained_world as trained_world
+    from ninfer_lab.lab.faults.trial import fault_table as fault_table
     from ninfer_lab.lab.serving import open_engine as open_engine
     from ninfer_lab.lab.serving import tiny_checkpoint as tiny_checkpoint
 
@@ -32,35 +35,42 @@ _HOME_OF_NAME = {
     "CacheMode": "contract.options",
     "Chat": "lab.chat",
     "EngineOptions": "contract.options",
+    "Fault": "lab.faults.fault",
     "Numerics": "contract.numerics",
     "RequestOptions": "contract.options",
     "Sampling": "contract.options",
     "TorchParts": "engine.assembly",
+    "breaking": "lab.faults.faulty_machine",
+    "fault_table": "lab.faults.trial",
     "open_engine": "lab.serving",
     "tiny_checkpoint": "lab.serving",
+    "trained_world": "lab.faults.trained_world",
 }
 """Names that notebooks use without their module, and the module below `ninfer_lab` that has
 them.
 """
 
-_MODULES = ("experiments", "explain", "faults", "figures", "laws", "tables")
+_MODULES = ("experiments", "explain", "figures", "laws", "tables")
 
 __all__ = [
     "CacheMode",
     "Chat",
     "EngineOptions",
+    "Fault",
     "Numerics",
     "RequestOptions",
     "Sampling",
     "TorchParts",
+    "breaking",
     "experiments",
     "explain",
-    "faults",
+    "fault_table",
     "figures",
     "laws",
     "open_engine",
     "tables",
     "tiny_checkpoint",
+    "trained_world",
 ]
 
 

@@ -7,6 +7,7 @@ in every column's name. Reads events only.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -20,6 +21,9 @@ from ninfer_lab.contract.events import (
     RequestFinished,
     RequestSubmitted,
 )
+
+if TYPE_CHECKING:
+    from ninfer_lab.lab.faults.trial import FaultTable
 
 _REQUESTS_SCHEMA = {
     "request": pl.Int64,
@@ -246,6 +250,28 @@ def captures(events: Iterable[Event]) -> pl.DataFrame:
         "replaced": pl.Int64,
     }
     return pl.DataFrame(rows, schema=schema)
+
+
+def faults(table: FaultTable) -> pl.DataFrame:
+    """One row per fault: what it does, who notices, how far the logits go, what the model says."""
+    rows = [
+        {
+            "fault": row.fault.name.lower(),
+            "what happens": row.fault.value,
+            "caught by": ", ".join(check.name.lower() for check in row.caught_by),
+            "drift": row.drift,
+            "answer": row.answers[0],
+        }
+        for row in table.rows
+    ]
+    clean = {
+        "fault": "none",
+        "what happens": "a clean restore",
+        "caught by": "",
+        "drift": table.clean_drift,
+        "answer": table.clean_answers[0],
+    }
+    return pl.DataFrame([clean, *rows])
 
 
 def _ms(duration_ns: int | None) -> float | None:

@@ -7,7 +7,7 @@ knows nothing and stays right; only memory, or the row table, is not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from ninfer_lab.contract.errors import NinferLabError
 from ninfer_lab.contract.ids import LaneId, PageId, StateSlotId
+from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.options import PAGE_TOKENS
 from ninfer_lab.contract.work import Cut, ForwardRow, ForwardStep, PageCopy, StateAccess
 from ninfer_lab.lab.faults.fault import Fault
@@ -240,6 +241,21 @@ class _Memory:
             return self._slots[cut.state_read_slot].root
         self._roots_count += 1
         return self._roots_count
+
+
+def breaking(fault: Fault) -> Callable[[MachineApi], MachineApi]:
+    """What stands between engine and machine commits `fault` where a request is first restored.
+
+    For `TorchParts.wrap_machine`.
+    """
+
+    def wrap(machine: MachineApi) -> MachineApi:
+        assert isinstance(machine, TensorMachine)
+        faulty = FaultyMachine(machine, fault)
+        faulty.arm()
+        return faulty
+
+    return wrap
 
 
 def _no_chance(found: str, legal: str) -> NinferLabError:

@@ -29,12 +29,9 @@ RESTORES_COUNT = 2
 """The fault strikes the first; the second starts from the same checkpoint and finds what is left of
 it."""
 
-OPENING_OUTPUT_TOKENS = 4
-"""The last token before the endpoint was consumed alone: an image one forward older is one token
-older."""
-
 OUTPUT_TOKENS = 8
-"""Enough to say a short answer, and to grow past a page edge."""
+"""Of every request: enough for a short answer, and to grow past a page edge. The last of them is
+consumed alone, so that an image one forward older is one token older."""
 
 _OPTIONS = EngineOptions(
     max_concurrency=1,
@@ -90,20 +87,16 @@ def run_trial(world: FaultWorld, fault: Fault | None, numerics: Numerics) -> Fau
         machines.append(FaultyMachine(machine, fault))
         return machines[0]
 
+    asks = RequestOptions(max_output_tokens=OUTPUT_TOKENS)
     with WatchedEngine(
         world.checkpoint, _OPTIONS, numerics=numerics, frontend=world.frontend, meddle=meddle
     ) as watched:
         (machine,) = machines
-        watched.run(world.other, RequestOptions(max_output_tokens=OPENING_OUTPUT_TOKENS))
-        opening = watched.run(
-            world.opening, RequestOptions(max_output_tokens=OPENING_OUTPUT_TOKENS)
-        )
+        watched.run(world.other, asks)
+        opening = watched.run(world.opening, asks)
         machine.arm()
         restored = [
-            watched.run(
-                world.go_on(opening, ordinal), RequestOptions(max_output_tokens=OUTPUT_TOKENS)
-            )
-            for ordinal in range(RESTORES_COUNT)
+            watched.run(world.go_on(opening, ordinal), asks) for ordinal in range(RESTORES_COUNT)
         ]
         restores = watched.prover(_DECOMPOSITIONS[numerics]).restores()
         if len(restores) != RESTORES_COUNT or machine.was_committed != (fault is not None):

@@ -1,7 +1,8 @@
 """On which conversations is a fault tried?
 
-Owns the prompts of one small scenario: two conversations that have nothing in common, and two ways
-to go on with the first. Does not know faults.
+Owns the prompts of one small scenario (two conversations, and two ways to go on with the first),
+and makes them of bare tokens for random weights; `trained_world` makes them of words. Does not know
+faults.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ class FaultWorld:
             of a third.
         go_on: Continues it, from the same endpoint, in two ways that differ at once; with the first
             a page is filled and another begun.
+        right_answer: To the first continuation, where anybody knows.
     """
 
     name: str
@@ -40,6 +42,7 @@ class FaultWorld:
     other: PromptInput
     opening: PromptInput
     go_on: GoOn
+    right_answer: str | None = None
 
 
 def random_world(checkpoint: Path, seed: int = 0) -> FaultWorld:
@@ -56,7 +59,7 @@ def random_world(checkpoint: Path, seed: int = 0) -> FaultWorld:
         return TokenSpan((USER, *said, ASSISTANT, FIRST_WORD))
 
     opening = turn(140)
-    continuations = (turn(39), turn(20))  # 189 tokens, and the answer passes 192; 170 tokens
+    continuations = (turn(34), turn(20))  # 188 tokens, so that the answer passes 192; 174 tokens
 
     def go_on(answered: RequestOutcome, ordinal: int) -> PromptInput:
         answer = TokenSpan(answered.output_tokens)
