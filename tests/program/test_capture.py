@@ -60,12 +60,12 @@ def test_the_image_is_frozen_where_it_lies_and_read_once_more() -> None:  # spec
 
 
 def test_a_capture_takes_nothing_that_is_promised() -> None:  # spec: INV-8, INV-15, ACT-6
-    world = ProgramWorld(pages=2)
-    capture, _ = captured(world, 100, 70)
+    world = ProgramWorld(pages=3)
+    capture, _ = captured(world, 140, 70)
     assert capture.outcome is CaptureOutcome.NO_KV_PAGE
     assert capture.checkpoint is None
     (placed,) = world.ledger.sequences
-    assert (placed.checkpoints, placed.pages, placed.reserved_pages) == ((), (0, 1), 0)
+    assert (placed.checkpoints, placed.pages, placed.reserved_pages) == ((), (0, 1), 1)
 
 
 @pytest.mark.parametrize("frontier_tokens", [64, 70])

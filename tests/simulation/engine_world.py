@@ -38,7 +38,7 @@ from ninfer_lab.frontend.prepared_prompt import Frontend
 from simulation.content_machine import VOCABULARY_TOKENS, ContentMachine
 from simulation.watched_controller import WatchedController
 
-STEPS_LIMIT = 20_000
+STEPS_LIMIT = 3_000
 """No world here needs more steps; one that does is not getting anywhere (INV-15)."""
 
 _Event = TypeVar("_Event", bound=Event)

@@ -1,0 +1,180 @@
+"""Two short walks past every place where the ledger, the manager or the engine could go wrong.
+
+They assert what only a reader of the rules knows (who is served, what may be reused, what an end
+leaves behind); everything else is left to laws and contents. Mutants must not survive them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ninfer_lab.contract.candidate import ReusePath, SourceDisposition
+from ninfer_lab.contract.errors import PlanRefused
+from ninfer_lab.contract.events import RequestAdmitted, RequestBlocked
+from ninfer_lab.contract.ids import OwnerRef, RequestId
+from ninfer_lab.contract.options import CacheMode, EngineOptions
+from ninfer_lab.contract.output import FinishReason
+from ninfer_lab.contract.result import SequenceEnd
+from simulation.content_machine import answer_to
+from simulation.engine_world import EngineWorld, engine_world, prepared
+from simulation.program_world import ProgramWorld, Start, closure_at
+
+FIRST = prepared(range(100), closure=70)
+ANSWER = answer_to(range(100), 3)
+
+
+def world_of(*, lanes: int, extra: int, pages: int, with_text: bool = False) -> EngineWorld:
+    options = EngineOptions(
+        max_concurrency=lanes,
+        max_context_tokens=256,
+        kv_capacity_tokens=64 * pages,
+        device_state_slots=extra,
+        prefill_chunk_tokens=80,
+    )
+    return engine_world(options, with_text=with_text)
+
+
+def frontiers(world: EngineWorld) -> dict[str | None, list[int]]:
+    """Frontiers by session."""
+    return {
+        e.session_key: [c.frontier_tokens for c in e.checkpoints] for e in world.snapshot.catalog
+    }
+
+
+def started(world: EngineWorld, request: RequestId) -> tuple[ReusePath, int]:
+    admitted = world.admission_of(request)
+    return admitted.path, admitted.reuse_tokens
+
+
+def walk_a_conversation() -> None:
+    """One lane, one extra slot: Move, a replaced capture, a rewrite, a Fork with a copied tail."""
+    world = world_of(lanes=1, extra=1, pages=8)
+    world.finish(world.submit(FIRST, output=3, session="a"))
+    assert frontiers(world) == {"a": [70, 102]}
+    tokens = [*range(100), *ANSWER, *range(200, 240)]
+    second = prepared(tokens, closure=110, cuts=(70,))
+    answer = world.finish(world.submit(second, output=4, session="a")).output_tokens
+    assert answer == answer_to(tokens, 4)
+    assert frontiers(world) == {"a": [110, 146]}
+    rewritten = prepared([*tokens[:110], *range(800, 830)], closure=110, cuts=(70,))
+    request = world.submit(rewritten, output=2, session="a")
+    world.finish(request)
+    assert started(world, request) == (ReusePath.PRIVATE_TURN_CLOSURE, 110)
+    assert world.engine.close().ledger.occupancy.device_kv.reserved_count == 0
+
+
+def walk_in_company() -> None:
+    """Three lanes: a Fork beside its source, foreign identities, late and cancelled ends."""
+    world = world_of(lanes=3, extra=6, pages=24)
+    late = world.submit(range(500, 540), output=60, session="a")
+    world.finish(world.submit(FIRST, output=3, session="a"))
+    tail = [*range(100), *ANSWER[:2]]
+    fork = world.submit(prepared([*tail, 5], cuts=(70,)), output=30, session="b")
+    world.engine.step()
+    own = world.submit(prepared([*tail, 6], cuts=(70,)), output=2, session="a")
+    assert world.finish(own).output_tokens == answer_to([*tail, 6], 2)
+    assert started(world, own) == (ReusePath.PRIVATE_ENDPOINT, 102)
+    assert world.admission_of(own).state.value == "fork", "somebody still runs on the source"
+    assert world.finish(fork).output_tokens == answer_to([*tail, 5], 30)
+    other_cuts = world.submit(prepared([*tail, 7], cuts=(60,)), output=1)
+    other_template = world.submit(prepared([*tail, 7, 7], cuts=(70,), template="x"), output=1)
+    for request in (other_cuts, other_template):
+        world.finish(request)
+        assert world.admission_of(request).path is ReusePath.ROOT
+    disabled = world.submit(prepared([*tail, 8], cuts=(70,)), mode=CacheMode.DISABLED, session="z")
+    world.finish(disabled)
+    assert world.admission_of(disabled).path is ReusePath.ROOT
+    world.finish(late)
+    assert world.snapshot.catalog[0].owner == 1
+    assert world.snapshot.catalog[0].session_key is None
+    given_up = world.submit(prepared(range(300, 420), closure=90), output=40)
+    for _ in range(4):
+        world.engine.step()
+    world.engine.cancel(given_up)
+    world.settle()
+    world.engine.close()
+
+
+def walk_without_room() -> None:
+    """Two lanes, no extra slot: a blocked head, a protected source, the root with all released."""
+    world = world_of(lanes=2, extra=0, pages=5)
+    world.finish(world.submit(range(100), output=2))
+    world.submit([*range(100), ANSWER[0], 5], output=9)
+    waiting = [world.submit(range(n, n + 60), output=3) for n in (600, 700)]
+    world.engine.step()
+    assert [event.request for event in world.events(RequestBlocked)] == waiting[:1]
+    assert [entry.owner for entry in world.snapshot.catalog] == [1], "its source was taken away"
+    world.settle()
+    admitted = [event.request for event in world.events(RequestAdmitted)]
+    assert admitted == sorted(admitted)
+    assert any(event.report.maximal_fallback for event in world.events(RequestAdmitted))
+    world.finish(world.submit(prepared(range(120), closure=70), output=100))
+    world.engine.close()
+
+
+def walk_past_faults() -> None:
+    """A torn forward, an interrupt, and a stop string below the state."""
+    world = world_of(lanes=2, extra=2, pages=12, with_text=True)
+    world.machine.failing_forwards.add(3)
+    failed = world.finish(world.submit(FIRST, output=20, session="a"))
+    assert failed.answer.finished is FinishReason.FAILED
+    assert frontiers(world) == {"a": [70]}
+    world.machine.interrupted_forwards.add(len(world.machine.steps))
+    request = world.submit(range(300, 350), output=5, session="b")
+    with pytest.raises(KeyboardInterrupt):
+        world.engine.step()
+    assert world.finish(request).output_tokens == answer_to(range(300, 350), 5)
+    world.machine.script.extend(map(ord, "abc"))
+    world.finish(world.submit(range(600, 690), output=9, session="c", stop=("bc",)))
+    assert set(frontiers(world)) == {"a", "b"}
+    world.engine.close()
+
+
+def walk_by_hand() -> None:
+    """Program alone: a consumed source that another reads, a capture without room, plans."""
+    world = ProgramWorld(lanes=2, extra_slots=2, pages=8)
+    owner = world.published(range(70))
+    (endpoint,) = world.owner(owner).checkpoints
+    reader = world.admit(world.request(range(90)), Start(checkpoint=endpoint.summary.ref, lane=1))
+    taker = world.admit(
+        world.request(range(95)),
+        Start(
+            checkpoint=endpoint.summary.ref,
+            disposition=SourceDisposition.CONSUME,
+            owner=OwnerRef(id=owner.id, generation=2),
+        ),
+    )
+    world.prefill(taker)
+    world.prefill(reader)
+    world.finish(taker)
+    world.finish(reader, SequenceEnd.DISCARD)
+
+    tight = ProgramWorld(lanes=1, extra_slots=1, pages=3)
+    captures = (closure_at(70),)
+    result = tight.admit(
+        tight.request(range(140)), Start(owner=tight.new_owner(), captures=captures)
+    )
+    tight.prefill(result)
+    tight.finish(result)
+
+    plans = ProgramWorld(lanes=2, extra_slots=0, pages=4)
+    plan = plans.seal(plans.request(range(70)), Start())
+    running = plans.program.start(plan)
+    for refused in (plan, replace(plan)):
+        with pytest.raises(PlanRefused):
+            plans.program.start(refused)
+    stale = plans.seal(plans.request(range(70)), Start(lane=1))
+    plans.program.finish(running.handle, SequenceEnd.DISCARD)
+    with pytest.raises(PlanRefused):
+        plans.program.start(stale)
+
+
+WALKS = (
+    walk_a_conversation,
+    walk_in_company,
+    walk_without_room,
+    walk_past_faults,
+    walk_by_hand,
+)
