@@ -15,9 +15,11 @@ from ninfer_lab.contract.checkpoint import CheckpointSummary
 from ninfer_lab.contract.ids import LaneId, OwnerId, RequestId, SessionKey
 from ninfer_lab.contract.options import CacheMode
 from ninfer_lab.contract.output import FinishReason
+from ninfer_lab.contract.placement_change import PlacementChange
 from ninfer_lab.contract.prompt import RewriteBoundary
 from ninfer_lab.contract.result import CaptureResult
 from ninfer_lab.contract.search_report import SearchReport
+from ninfer_lab.contract.seen_prefix import SeenPrefix
 from ninfer_lab.contract.target import StateTransition
 from ninfer_lab.contract.work import ForwardPhase, StateAccess
 
@@ -51,7 +53,8 @@ class RequestAdmitted:
     """A request became Active.
 
     Attributes:
-        report: Every target that was looked at, and the one that was carried out.
+        report: The targets that were looked at, and the one that was carried out.
+        seen: What the prompt shares with earlier ones; `None` where nobody remembers.
     """
 
     at_ns: int
@@ -63,6 +66,7 @@ class RequestAdmitted:
     cow_pages: int
     evicted: tuple[OwnerId, ...]
     report: SearchReport
+    seen: SeenPrefix | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +153,19 @@ class RequestFinished:
     error: str | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerChanged:
+    """The ledger as the next event finds it; told only where placements are recorded.
+
+    Attributes:
+        is_keyframe: Whether the change is told from an empty ledger, not from the one before.
+    """
+
+    at_ns: int
+    is_keyframe: bool
+    change: PlacementChange
+
+
 Event = (
     RequestSubmitted
     | RequestBlocked
@@ -157,4 +174,5 @@ Event = (
     | CaptureTried
     | OwnerPublished
     | RequestFinished
+    | LedgerChanged
 )

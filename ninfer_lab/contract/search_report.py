@@ -7,6 +7,7 @@ Does not know how the search went about it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 from ninfer_lab.contract.candidate import ReusePath, SourceDisposition
 from ninfer_lab.contract.capacity import Occupancy
@@ -71,16 +72,48 @@ class TargetVerdict:
         )
 
 
+class StopReason(Enum):
+    """Why no further target was looked at."""
+
+    IDENTITY_FITS = "an identity target fits, so nothing is released"
+    MAXIMAL_FITS = "no identity target fits; root does, with everything unprotected released"
+    NOTHING_FITS = "not even root with everything unprotected released fits now"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetCounts:
+    """How many targets were seen, and how far each came."""
+
+    seen: int
+    feasible: int
+    adoptable: int
+
+
+NO_TARGETS = TargetCounts(seen=0, feasible=0, adoptable=0)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchReport:
-    """Every target seen, in the order it was seen.
+    """The targets seen, in the order they were seen.
 
     Attributes:
+        verdicts: All of them, or those that tell the decision (`decision()`).
         chosen: Ordinal of the target that was carried out; `None` if the request stayed blocked.
+        omitted: Those that were seen and are no longer told.
     """
 
     verdicts: tuple[TargetVerdict, ...]
     chosen: int | None
+    omitted: TargetCounts = NO_TARGETS
+
+    @property
+    def counts(self) -> TargetCounts:
+        """Of every target seen, told or not."""
+        return TargetCounts(
+            seen=len(self.verdicts) + self.omitted.seen,
+            feasible=sum(v.violation is None for v in self.verdicts) + self.omitted.feasible,
+            adoptable=sum(v.is_adoptable for v in self.verdicts) + self.omitted.adoptable,
+        )
 
     @property
     def best_offered_tokens(self) -> int:
@@ -88,12 +121,52 @@ class SearchReport:
         return max((verdict.reuse_tokens for verdict in self.verdicts), default=0)
 
     @property
+    def best_identity(self) -> int | None:
+        """Ordinal of the adoptable identity target with most reuse; of equals the first."""
+        identities = [i for i, v in enumerate(self.verdicts) if v.is_adoptable and not v.evicted]
+        return max(identities, key=lambda i: (self.verdicts[i].reuse_tokens, -i), default=None)
+
+    @property
+    def stop_reason(self) -> StopReason:
+        """Why the search ended."""
+        if self.chosen is None:
+            return StopReason.NOTHING_FITS
+        return StopReason.MAXIMAL_FITS if self.maximal_fallback else StopReason.IDENTITY_FITS
+
+    @property
     def maximal_fallback(self) -> bool:
         """Whether everything unprotected had to go (SRCH-3)."""
         return self.chosen is not None and bool(self.verdicts[self.chosen].evicted)
 
+    def decision(self) -> SearchReport:
+        """The same choice without the crowd: winner, best identity, deepest offer, and counts.
+
+        What it answers (`counts`, `best_offered_tokens`, `stop_reason`) stays as it was.
+        """
+        deepest = next(
+            (i for i, v in enumerate(self.verdicts) if v.reuse_tokens == self.best_offered_tokens),
+            None,
+        )
+        told = sorted({i for i in (self.chosen, self.best_identity, deepest) if i is not None})
+        if len(told) == len(self.verdicts):
+            return self
+        verdicts = tuple(self.verdicts[i] for i in told)
+        all_of, told_of = self.counts, SearchReport(verdicts=verdicts, chosen=None).counts
+        return SearchReport(
+            verdicts=verdicts,
+            chosen=None if self.chosen is None else told.index(self.chosen),
+            omitted=TargetCounts(
+                seen=all_of.seen - told_of.seen,
+                feasible=all_of.feasible - told_of.feasible,
+                adoptable=all_of.adoptable - told_of.adoptable,
+            ),
+        )
+
     def __str__(self) -> str:
-        return "\n".join(
+        lines = [
             f"{'→' if i == self.chosen else ' '} {verdict}"
             for i, verdict in enumerate(self.verdicts)
-        )
+        ]
+        if self.omitted.seen:
+            lines.append(f"  … and {self.omitted.seen} more, {self.omitted.feasible} of which fit")
+        return "\n".join(lines)

@@ -18,6 +18,7 @@ from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.numerics import ModelDtype, Numerics
 from ninfer_lab.contract.options import EngineOptions, ResolvedOptions
+from ninfer_lab.contract.recording_options import ALL_TARGETS, DECISIONS_ONLY, RecordingOptions
 from ninfer_lab.contract.token_source import TokenSource
 from ninfer_lab.engine.catalog_controller import CatalogController
 from ninfer_lab.engine.engine import Engine
@@ -52,6 +53,7 @@ class TorchParts:
         charged: With a VirtualClock: the device whose time forwards and copies are charged, so that
             this world decides as the simulated one does.
         frontend: The checkpoint's own by default; one without a tokenizer serves token ids alone.
+        recording: Every target by default: what is served here is looked at request by request.
     """
 
     numerics: Numerics = Numerics.FAST
@@ -61,6 +63,7 @@ class TorchParts:
     clock: Clock | None = None
     charged: SimulatedDevice | None = None
     frontend: Frontend | None = None
+    recording: RecordingOptions = ALL_TARGETS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +78,7 @@ class SimulatedParts:
         design: The cache design, with what it believes about time.
         failing_forwards: Seeded faults.
         clock: Moves only where the engine waits.
+        recording: Decisions by default: a run here may have very many requests.
     """
 
     device: SimulatedDevice
@@ -84,6 +88,7 @@ class SimulatedParts:
     design: ControllerFactory = catalog_design
     failing_forwards: frozenset[int] = frozenset()
     clock: VirtualClock
+    recording: RecordingOptions = DECISIONS_ONLY
 
 
 def assemble_simulated(options: EngineOptions, parts: SimulatedParts) -> Engine:
@@ -101,6 +106,7 @@ def assemble_simulated(options: EngineOptions, parts: SimulatedParts) -> Engine:
         machine=machine,
         clock=parts.clock,
         vocabulary_tokens=parts.vocabulary_tokens,
+        recording=parts.recording,
     )
 
 
@@ -140,6 +146,7 @@ def assemble_torch(
         machine=served.machine,
         clock=clock,
         vocabulary_tokens=served.vocabulary_tokens,
+        recording=parts.recording,
     )
 
 

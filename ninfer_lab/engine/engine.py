@@ -28,12 +28,15 @@ from ninfer_lab.contract.events import Event
 from ninfer_lab.contract.ids import RequestId
 from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.options import RequestOptions, ResolvedOptions
-from ninfer_lab.contract.output import AcceptedText, FinishReason, OutputRules
-from ninfer_lab.contract.prompt import PromptInput, PromptLimits
-from ninfer_lab.contract.result import CaptureOutcome, SequenceEnd
+from ninfer_lab.contract.output import AcceptedText, FinishReason
+from ninfer_lab.contract.prompt import PromptInput
+from ninfer_lab.contract.recording_options import DECISIONS_ONLY, RecordingOptions
+from ninfer_lab.contract.result import CaptureOutcome, SequenceEnd, Settlement
 from ninfer_lab.contract.work import ForwardResult, ForwardStep
 from ninfer_lab.engine import narration
 from ninfer_lab.engine.interrupts import deferred_interrupts
+from ninfer_lab.engine.prefix_memory import PrefixMemory
+from ninfer_lab.engine.preparation import Preparation
 from ninfer_lab.engine.recorder import Recorder
 from ninfer_lab.engine.request import Request, RequestOutcome
 from ninfer_lab.frontend.prepared_prompt import Frontend
@@ -65,6 +68,7 @@ class Engine:
         machine: The one the cache design binds rows on.
         clock: Shared with the machine.
         vocabulary_tokens: Of the served model.
+        recording: How much is written down; decisions do not depend on it.
     """
 
     def __init__(
@@ -76,19 +80,20 @@ class Engine:
         machine: MachineApi,
         clock: Clock,
         vocabulary_tokens: int,
+        recording: RecordingOptions = DECISIONS_ONLY,
     ) -> None:
         if not __debug__:
             raise InvariantBroken("assertions", "python -O switches the engine's laws off")
         self._options = options
-        self._frontend = frontend
         self._controller = controller
         self._machine = machine
         self._clock = clock
-        self._vocabulary_tokens = vocabulary_tokens
+        self._preparation = Preparation(frontend, options, vocabulary_tokens)
         self._scheduler = Scheduler(
             lanes_count=options.max_concurrency, limit_waiting=options.max_pending_requests
         )
-        self._recorder = Recorder()
+        self._recorder = Recorder(recording, lambda: self._controller.describe().ledger)
+        self._memory = PrefixMemory(recording.remembered_tokens)
         self._ids = count(1)
         self._requests: dict[RequestId, Request] = {}
         self._outcomes: OrderedDict[RequestId, RequestOutcome] = OrderedDict()
@@ -105,7 +110,10 @@ class Engine:
         """
         self._require_usable()
         options = options or RequestOptions()
-        request = self._prepared(RequestId(next(self._ids)), prompt, options)
+        submitted_ns = self._clock.now_ns()
+        request = self._preparation.request(
+            RequestId(next(self._ids)), prompt, options, submitted_ns
+        )
         self._scheduler.submit(request.id)
         self._requests[request.id] = request
         self._emit(narration.submitted(request))
@@ -145,7 +153,9 @@ class Engine:
         request.admission, request.admitted_ns = admission, now_ns
         request.frontier_tokens = admission.reuse_tokens
         self._scheduler.admitted(request.id, admission.handle.lane)
-        self._emit(narration.admitted(request, admission, now_ns))
+        prompt_tokens = request.prompt.tokens
+        seen = self._memory.look(prompt_tokens, reused_tokens=admission.reuse_tokens)
+        self._emit(narration.admitted(request, admission, seen, now_ns))
         if admission.capture is not None:
             self._emit(narration.capture_tried(request, admission.capture, now_ns))
 
@@ -200,6 +210,7 @@ class Engine:
         end = SequenceEnd.KEEP_CHECKPOINTS if error is not None else request.end_for(answer)
         settlement = self._controller.finish(request.handle, end)
         self._scheduler.settled(request.handle.lane)
+        self._remember(request, settlement)
         if settlement.published is not None:
             at_ns = self._clock.now_ns()
             self._emit(narration.published(request, settlement.published, at_ns))
@@ -303,6 +314,11 @@ class Engine:
         return self._options
 
     @property
+    def lost_events_count(self) -> int:
+        """Events that were too old to be retained; `events` holds the ones after them."""
+        return self._recorder.emitted_count - len(self._recorder)
+
+    @property
     def events(self) -> tuple[Event, ...]:
         """Everything recorded, oldest first."""
         return tuple(self._recorder)
@@ -350,32 +366,15 @@ class Engine:
 
     # ── leaves ──────────────────────────────────────────────────────────────────────────────────
 
-    def _prepared(self, id: RequestId, prompt: PromptInput, options: RequestOptions) -> Request:
-        context_tokens = self._options.max_context_tokens
-        limits = PromptLimits(
-            max_prompt_tokens=context_tokens - 1, vocabulary_tokens=self._vocabulary_tokens
-        )
-        prepared = self._frontend.prepare(prompt, limits)
-        room_tokens = context_tokens - len(prepared.tokens)
-        output_tokens = min(options.max_output_tokens or room_tokens, room_tokens)
-        rules = OutputRules(
-            max_output_tokens=output_tokens,
-            stop_token_ids=self._frontend.stop_token_ids if options.stop_at_end_token else (),
-            stop_strings=options.stop_strings,
-        )
-        return Request(
-            id=id,
-            prompt=prepared,
-            options=options,
-            max_output_tokens=output_tokens,
-            output=self._frontend.open_output(prompt, prepared, rules),
-            submitted_ns=self._clock.now_ns(),
-        )
-
     def _closed_answer(self, request: Request, reason: FinishReason) -> AcceptedText:
         if request.output.finished is None:
             request.deltas.append(request.output.finish(reason))
         return request.output.close()
+
+    def _remember(self, request: Request, settlement: Settlement) -> None:
+        kept = () if settlement.published is None else settlement.published.checkpoints
+        if consumed := request.consumed():
+            self._memory.remember(consumed, kept)
 
     def _emit(self, event: Event) -> None:
         self._recorder.emit(event)

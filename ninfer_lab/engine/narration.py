@@ -22,6 +22,7 @@ from ninfer_lab.contract.events import (
 )
 from ninfer_lab.contract.output import AcceptedText
 from ninfer_lab.contract.result import CaptureResult, OwnerState
+from ninfer_lab.contract.seen_prefix import SeenPrefix
 from ninfer_lab.contract.work import ForwardResult, ForwardStep
 from ninfer_lab.engine.request import Request
 
@@ -50,7 +51,9 @@ def blocked(request: Request, answer: TemporarilyBlocked, at_ns: int) -> Request
     )
 
 
-def admitted(request: Request, admission: Admitted, at_ns: int) -> RequestAdmitted:
+def admitted(
+    request: Request, admission: Admitted, seen: SeenPrefix, at_ns: int
+) -> RequestAdmitted:
     """A request became active."""
     return RequestAdmitted(
         at_ns=at_ns,
@@ -62,6 +65,7 @@ def admitted(request: Request, admission: Admitted, at_ns: int) -> RequestAdmitt
         cow_pages=admission.cow_pages,
         evicted=admission.evicted,
         report=admission.report,
+        seen=seen,
     )
 
 

@@ -16,6 +16,7 @@ from ninfer_lab.contract.options import CacheMode, RequestOptions
 from ninfer_lab.contract.output import AcceptedText, OutputDelta
 from ninfer_lab.contract.prompt import PreparedPrompt
 from ninfer_lab.contract.result import SequenceEnd
+from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.contract.work import Cut, Draw, ForwardRow
 from ninfer_lab.frontend.accepted_output import AcceptedOutput
 
@@ -98,6 +99,12 @@ class Request:
                 position_tokens=cut.end_tokens,
             )
         return ForwardRow(lane=self.handle.lane, token_ids=token_ids, cut=cut, draw=draw)
+
+    def consumed(self) -> TokenSpan:
+        """The exact tokens that the state has seen."""
+        if self.consumed_output_tokens == 0:
+            return self.prompt.tokens[: self.frontier_tokens]
+        return self.prompt.tokens + TokenSpan(self.output_tokens[: self.consumed_output_tokens])
 
     @property
     def consumed_output_tokens(self) -> int:

@@ -15,6 +15,7 @@ from ninfer_lab.contract.events import (
     CaptureTried,
     Event,
     ForwardRan,
+    LedgerChanged,
     OwnerPublished,
     RequestAdmitted,
     RequestBlocked,
@@ -60,6 +61,8 @@ def sentence(event: Event) -> str:
                 f" {event.prefix_cache_hit_tokens} prompt tokens reused,"
                 f" {event.computed_prefill_tokens} computed, {event.completion_tokens} generated"
             )
+        case LedgerChanged():
+            return f"the ledger is now at revision {event.change.resource_revision}"
         case _:
             assert_never(event)
 

@@ -1,0 +1,34 @@
+"""How much of this prompt had been computed before, and which checkpoints ever lay on it?
+
+Owns the evidence from which the cause of every computed prompt token is told. It is about the past:
+nothing decides from it. Does not know what became of a checkpoint; the events tell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ninfer_lab.contract.ids import CheckpointRef
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenCheckpoint:
+    """A checkpoint that once stood at a frontier of this very prefix."""
+
+    ref: CheckpointRef
+    frontier_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenPrefix:
+    """What a prompt shares with everything remembered.
+
+    Attributes:
+        tokens: Longest prefix that some ended request had consumed.
+        diverges: Whether a history that shares so much goes on differently.
+        checkpoints: Those deeper than what the request reused, ascending by frontier.
+    """
+
+    tokens: int
+    diverges: bool
+    checkpoints: tuple[SeenCheckpoint, ...]

@@ -1,0 +1,122 @@
+"""What does a prompt share with everything that was computed before?
+
+Owns a bounded memory of consumed histories and of the checkpoints that ever lay on them, so that a
+recording can tell for every computed prompt token whether it was new, or why an earlier computation
+of it was of no use. An observer: no decision reads it. Does not know what became of a checkpoint.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+
+from ninfer_lab.contract.checkpoint import CheckpointSummary
+from ninfer_lab.contract.seen_prefix import SeenCheckpoint, SeenPrefix
+from ninfer_lab.contract.token_span import TOKEN_BYTES, TokenSpan
+
+CHECKPOINTS_PER_HISTORY = 64
+"""The deepest are remembered: a conversation of more turns than that has long lost the others."""
+
+NEIGHBOURS_EACH_WAY = 16
+"""Histories beside the nearest that are asked for checkpoints; branches of one prompt rarely are
+more.
+"""
+
+_Checkpoints = tuple[SeenCheckpoint, ...]
+
+
+class PrefixMemory:
+    """Histories in the order of their bytes: the one that shares most with a prompt is always a
+    neighbour of the place where the prompt would stand.
+
+    Args:
+        capacity_tokens: Tokens of all histories; the longest untouched go first.
+    """
+
+    def __init__(self, capacity_tokens: int) -> None:
+        self._capacity_tokens = capacity_tokens
+        self._sorted: list[bytes] = []
+        self._checkpoints: OrderedDict[bytes, _Checkpoints] = OrderedDict()
+        self._spans: dict[bytes, TokenSpan] = {}
+        self._tokens_count = 0
+
+    @property
+    def tokens_count(self) -> int:
+        """Tokens of all histories remembered now."""
+        return self._tokens_count
+
+    def look(self, prompt: TokenSpan, *, reused_tokens: int) -> SeenPrefix:
+        """What the prompt shares with the memory. Reads only.
+
+        Args:
+            prompt: All its tokens.
+            reused_tokens: Checkpoints up to here need no explanation.
+        """
+        shared_tokens, diverges = 0, False
+        checkpoints: dict[int, SeenCheckpoint] = {}
+        for history, common_tokens in self._neighbours(prompt, reused_tokens):
+            goes_on = common_tokens < min(len(history), len(prompt))
+            if common_tokens > shared_tokens:
+                shared_tokens, diverges = common_tokens, goes_on
+            elif common_tokens == shared_tokens:
+                diverges = diverges or goes_on
+            for seen in self._checkpoints[history.to_bytes()]:
+                if reused_tokens < seen.frontier_tokens <= common_tokens:
+                    checkpoints[seen.ref.id] = seen
+        return SeenPrefix(
+            tokens=shared_tokens,
+            diverges=diverges and shared_tokens > 0,
+            checkpoints=_ascending(checkpoints.values()),
+        )
+
+    def remember(self, history: TokenSpan, checkpoints: Iterable[CheckpointSummary]) -> None:
+        """A request has ended: its state consumed `history` and it left these checkpoints.
+
+        A history that another one goes on from is that other one.
+        """
+        key = history.to_bytes()
+        found = {
+            each.ref.id: SeenCheckpoint(ref=each.ref, frontier_tokens=each.frontier_tokens)
+            for each in checkpoints
+        }
+        place = bisect_left(self._sorted, key)
+        if place < len(self._sorted) and self._sorted[place].startswith(key):
+            key = self._sorted[place]
+        else:
+            while place > 0 and key.startswith(self._sorted[place - 1]):
+                place -= 1
+                found.update({seen.ref.id: seen for seen in self._forget(place)})
+            self._sorted.insert(place, key)
+            self._spans[key] = history
+            self._tokens_count += len(history)
+        found.update({seen.ref.id: seen for seen in self._checkpoints.get(key, ())})
+        self._checkpoints[key] = _ascending(found.values())[-CHECKPOINTS_PER_HISTORY:]
+        self._checkpoints.move_to_end(key)
+        while self._tokens_count > self._capacity_tokens:
+            self._forget(bisect_left(self._sorted, next(iter(self._checkpoints))))
+
+    def _neighbours(self, prompt: TokenSpan, reused_tokens: int) -> Iterator[tuple[TokenSpan, int]]:
+        """Histories by nearness, to the right and to the left, with what they share: the nearest of
+        each side, then the next as long as they share no less than was reused.
+        """
+        place = bisect_left(self._sorted, prompt.to_bytes())
+        right = range(place, min(place + NEIGHBOURS_EACH_WAY, len(self._sorted)))
+        left = range(place - 1, max(place - 1 - NEIGHBOURS_EACH_WAY, -1), -1)
+        for side in (right, left):
+            for ordinal in side:
+                history = self._spans[self._sorted[ordinal]]
+                common_tokens = prompt.common_prefix_tokens(history)
+                yield history, common_tokens
+                if common_tokens < max(1, reused_tokens):
+                    break
+
+    def _forget(self, place: int) -> _Checkpoints:
+        key = self._sorted.pop(place)
+        self._tokens_count -= len(key) // TOKEN_BYTES
+        del self._spans[key]
+        return self._checkpoints.pop(key)
+
+
+def _ascending(checkpoints: Iterable[SeenCheckpoint]) -> _Checkpoints:
+    return tuple(sorted(checkpoints, key=lambda seen: (seen.frontier_tokens, seen.ref.id)))
