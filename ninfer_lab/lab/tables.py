@@ -43,6 +43,15 @@ _REQUESTS_SCHEMA = {
 }
 
 
+def show_whole() -> None:
+    """Lets every frame of this kernel show all its columns and whole sentences."""
+    pl.Config.set_tbl_cols(-1)
+    pl.Config.set_tbl_rows(40)
+    pl.Config.set_fmt_str_lengths(120)
+    pl.Config.set_tbl_hide_dataframe_shape(True)
+    pl.Config.set_tbl_hide_column_data_types(True)
+
+
 def requests(events: Iterable[Event]) -> pl.DataFrame:
     """One row per ended request, in the request log's words (RCD-3)."""
     sessions: dict[int, str | None] = {}
