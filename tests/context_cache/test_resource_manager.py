@@ -244,9 +244,12 @@ def test_every_admission_says_what_was_looked_at() -> None:
     tail = [*range(100), answer_to(range(100), 1)[0], 7]
     run(world, tail, session="b")
     report = world.events(RequestAdmitted)[-1].report
-    assert [(v.path, v.reuse_tokens, v.evicted) for v in report.verdicts] == [
-        (ROOT, 0, ()),
-        (ENDPOINT, 101, ()),
-    ]
-    assert report.chosen == 1
-    assert len(world.events(RequestFinished)) == 2
+    assert report.chosen is not None
+    chosen = report.verdicts[report.chosen]
+    assert (chosen.path, chosen.owner, chosen.reuse_tokens) == (ENDPOINT, 1, 101)
+    assert (report.best_offered_tokens, report.maximal_fallback) == (101, False)
+    refused = run(world, range(500, 690), session="c")
+    maximal = world.admission_of(refused).report
+    assert maximal.chosen is not None
+    assert maximal.verdicts[maximal.chosen].evicted == (1, 2)
+    assert len(world.events(RequestFinished)) == 3

@@ -140,6 +140,7 @@ class ProgramWorld:
             draw = Draw(
                 request=request.request, sampling=Sampling(), position_tokens=cut.end_tokens
             )
+        draw = Draw(request=request.request, sampling=Sampling(), position_tokens=cut.end_tokens)
         row = ForwardRow(
             lane=handle.lane,
             token_ids=tuple(truth[cut.start_tokens : cut.end_tokens]),

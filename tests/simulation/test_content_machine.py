@@ -8,7 +8,7 @@ import pytest
 
 from ninfer_lab.contract.capacity import Capacity
 from ninfer_lab.contract.errors import InvariantBroken
-from ninfer_lab.contract.ids import LaneId, PageId, StateSlotId
+from ninfer_lab.contract.ids import LaneId, PageId, RequestId, StateSlotId
 from ninfer_lab.contract.options import Sampling
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.contract.work import (
@@ -140,7 +140,7 @@ def test_a_torn_forward_leaves_a_state_nobody_can_use() -> None:
 
 def test_draws_follow_from_the_history_alone() -> None:
     machine = half_read()
-    draw = Draw(sampling=Sampling(), position_tokens=100)
+    draw = Draw(request=RequestId(1), sampling=Sampling(), position_tokens=100)
     last = replace(row(70, 100, read=0, write=0), draw=draw)
     machine.submit(ForwardStep(phase=ForwardPhase.PREFILL, rows=(last,)))
     assert machine.take_result().drawn_tokens == answer_to(TOKENS, 1)
