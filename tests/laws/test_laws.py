@@ -271,6 +271,7 @@ def test_a_sound_engine_breaks_no_law() -> None:
     [pytest.param(law, broken, id=f"{law}: {what}") for law, what, broken in BROKEN],
 )
 def test_a_law_about_a_moment_bites(law: str, broken: Break) -> None:
+    # spec: INV-3, INV-6, INV-7, INV-8, ACC-1, ACC-2, ACC-4, OWN-3, OWN-7, ACT-1, ROLE-2, TXN-5
     (checker,) = (each for each in LAWS if type(each).__name__ == law)
     assert list(checker.violations(broken())), "the checker itself sees nothing"
     with pytest.raises(InvariantBroken):

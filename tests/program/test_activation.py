@@ -59,6 +59,18 @@ def test_a_fork_shares_full_pages_and_copies_the_tail() -> None:  # spec: STATE-
     assert world.owner(owner).checkpoints == (endpoint,)
 
 
+def test_a_borrowed_source_counts_once_and_nobody_pays_for_it_twice() -> None:  # spec: ACT-3, ACC-3
+    world = ProgramWorld(pages=4)
+    owner = world.published(range(70))
+    start = Start(checkpoint=world.checkpoints(owner)[0].ref)
+    result = world.admit(world.request(range(90), output=100), start)
+    placed = world.sequence(result)
+    # Of its three promised pages the first is the source's, mapped and immutable.
+    assert (placed.completion_pages, len(placed.pages), placed.reserved_pages) == (3, 2, 1)
+    assert world.ledger.occupancy.device_kv.used_count == 4
+    assert world.ledger.occupancy.device_state.used_count == 2
+
+
 def test_a_fork_at_a_page_edge_copies_nothing() -> None:  # spec: KV-4
     world = ProgramWorld()
     owner = world.published(range(128))

@@ -79,7 +79,9 @@ def test_only_an_unaligned_tail_is_copied_for_a_second_writer(  # spec: KV-4, RE
     assert continued(world, owner, 150, Start(disposition=CONSUME)).cow_pages == 0
 
 
-def test_dropping_one_of_two_that_share_frees_only_what_it_alone_held() -> None:  # spec: REC-2
+def test_dropping_one_of_two_that_share_frees_only_what_it_alone_held() -> (
+    None
+):  # spec: REC-1, REC-2, INV-4
     world = ProgramWorld(lanes=1, extra_slots=3, pages=8)
     first = world.published(range(128))  # pages 0 and 1
     second = branch(world, first, 140)  # pages 0 and 1, and one of its own

@@ -98,5 +98,6 @@ class EngineStory(RuleBasedStateMachine):
             self.story.end()
 
 
+# spec: INV-2, INV-3, INV-6, INV-7, INV-8, INV-11, INV-14, INV-15, IDN-6, OWN-6, REV-3
 TestEngineStory = pytest.mark.slow(EngineStory.TestCase)
 TestEngineStory.settings = settings(stateful_step_count=30, print_blob=True)
