@@ -134,7 +134,8 @@ class FaultRow:
 
     def __str__(self) -> str:
         caught = ", ".join(check.name.lower() for check in self.caught_by) or "nothing"
-        return f"{self.fault!s:<24} drift {self.drift:>8.1e}  caught by {caught}"
+        line = f"{self.fault!s:<24} drift {self.drift:>8.1e}  caught by {caught}"
+        return f"{line}: {' / '.join(self.answers)}" if Check.ANSWER in self.caught_by else line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +153,8 @@ class FaultTable:
 
     def __str__(self) -> str:
         head = f"{self.world}: a clean restore drifts by {self.clean_drift:.1e} (fast, other cuts)"
-        return "\n".join((head, *map(str, self.rows)))
+        said = f"it answers: {' / '.join(self.clean_answers)}"
+        return "\n".join((head, said, *map(str, self.rows)))
 
 
 def fault_table(world: FaultWorld, faults: Iterable[Fault] = tuple(Fault)) -> FaultTable:

@@ -33,7 +33,8 @@ class FaultWorld:
             of a third.
         go_on: Continues it, from the same endpoint, in two ways that differ at once; with the first
             a page is filled and another begun.
-        right_answer: To the first continuation, where anybody knows.
+        right_answer: To the first continuation, where words mean something.
+        other_answer: What the other conversation would answer to it.
     """
 
     name: str
@@ -43,6 +44,7 @@ class FaultWorld:
     opening: PromptInput
     go_on: GoOn
     right_answer: str | None = None
+    other_answer: str | None = None
 
 
 def random_world(checkpoint: Path, seed: int = 0) -> FaultWorld:
