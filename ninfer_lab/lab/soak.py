@@ -69,7 +69,8 @@ def _tried(checkpoint: Path, first_seed: int, points_count: int) -> int:
     for result in results:
         restores_count += len(result.proof.restores)
         checkpoints_count += len(result.proof.checkpoints)
-        print(f"{result.plan}: {len(result.proof.restores)} restores; {restores_count} so far")
+        found = f"{len(result.proof.restores)} restores; {restores_count} so far"
+        print(f"{result.plan}: {found}", flush=True)
         try:
             require_equal(result)
         except InvariantBroken as difference:

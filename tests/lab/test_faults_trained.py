@@ -1,5 +1,5 @@
-"""Law: on the trained model a fault of the state is heard in answers that live in the state, a fault
-of the pages in answers that live in the pages.
+"""Law: on the trained model a fault of the state is heard in answers that live in the state, and a
+fault of the pages in answers that live in the pages.
 """
 
 from __future__ import annotations

@@ -10,14 +10,15 @@ import pytest
 import torch
 
 from ninfer_lab.contract.candidate import ReusePath
-from ninfer_lab.contract.errors import CheckpointError
-from ninfer_lab.contract.events import CaptureTried
+from ninfer_lab.contract.errors import CheckpointError, InvariantBroken, NinferLabError
+from ninfer_lab.contract.events import CaptureTried, ForwardRan
 from ninfer_lab.contract.ids import RequestId, SessionKey
 from ninfer_lab.contract.numerics import Numerics
 from ninfer_lab.contract.options import EngineOptions, RequestOptions
 from ninfer_lab.contract.result import CaptureOutcome
 from ninfer_lab.contract.target import StateTransition
 from ninfer_lab.contract.token_span import TokenSpan
+from ninfer_lab.lab.restore_proof.forward_tap import with_tensors
 from ninfer_lab.lab.restore_proof.lineage import LineageBook
 from ninfer_lab.lab.restore_proof.marked_turns import ASSISTANT, FIRST_WORD, USER, MarkedFrontend
 from ninfer_lab.lab.restore_proof.proof import Decomposition
@@ -25,6 +26,7 @@ from ninfer_lab.lab.restore_proof.watched_engine import WatchedEngine
 from ninfer_lab.lab.serving import tiny_checkpoint
 from ninfer_lab.models.qwen3_5.geometries import TINY
 from ninfer_lab.models.qwen3_5.weights import random_weights, save_checkpoint
+from simulation.content_machine import ContentMachine
 
 OUTPUT_TOKENS = 6
 CHUNK_TOKENS = 48
@@ -260,3 +262,26 @@ def test_a_lineage_begins_at_the_root_of_its_source(checkpoint: Path) -> None:
     assert lineage.source == 1
     assert lineage.cut_ends_tokens[len(first_turn)] == 140
     assert lineage.cut_ends_until(101) == (48, 96, 101)
+
+
+def test_a_lineage_with_a_hole_is_refused(checkpoint: Path) -> None:
+    with open_engine(checkpoint) as watched:
+        endpoint_moved(watched)
+        events = watched.engine.events
+    hole = next(event for event in events if isinstance(event, ForwardRan))
+    with pytest.raises(InvariantBroken, match=r"request 1 ran \[48, 96\) from a state that has"):
+        LineageBook(event for event in events if event is not hole)
+
+
+def test_a_checkpoint_where_no_forward_ended_is_refused(checkpoint: Path) -> None:
+    with open_engine(checkpoint) as watched:
+        request = endpoint_moved(watched)
+        lineage = LineageBook(watched.engine.events).of(request)
+    with pytest.raises(InvariantBroken, match="a checkpoint at 100 tokens"):
+        lineage.cut_ends_until(100)
+
+
+def test_a_machine_without_tensors_is_refused_by_name() -> None:
+    blind = ContentMachine(EngineOptions().resolve().capacity)
+    with pytest.raises(NinferLabError, match="found ContentMachine; legal: one that computes"):
+        with_tensors(blind)

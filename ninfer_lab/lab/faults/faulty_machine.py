@@ -19,7 +19,7 @@ from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.options import PAGE_TOKENS
 from ninfer_lab.contract.work import Cut, ForwardRow, ForwardStep, PageCopy, StateAccess
 from ninfer_lab.lab.faults.fault import Fault
-from ninfer_lab.lab.restore_proof.forward_tap import PassThrough, TensorMachine
+from ninfer_lab.lab.restore_proof.forward_tap import PassThrough, TensorMachine, with_tensors
 
 KEYS, VALUES = 0, 1
 FIRST_PAGE, SECOND_PAGE = 0, 1
@@ -246,12 +246,11 @@ class _Memory:
 def breaking(fault: Fault) -> Callable[[MachineApi], MachineApi]:
     """What stands between engine and machine commits `fault` where a request is first restored.
 
-    For `TorchParts.wrap_machine`.
+    For `TorchParts.wrap_machine`; a machine without tensors is refused there (NinferLabError).
     """
 
     def wrap(machine: MachineApi) -> MachineApi:
-        assert isinstance(machine, TensorMachine)
-        faulty = FaultyMachine(machine, fault)
+        faulty = FaultyMachine(with_tensors(machine), fault)
         faulty.arm()
         return faulty
 
