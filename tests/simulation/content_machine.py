@@ -13,7 +13,7 @@ import os
 import signal
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ninfer_lab.contract.capacity import Capacity
 from ninfer_lab.contract.clock import Clock, VirtualClock
@@ -21,9 +21,9 @@ from ninfer_lab.contract.errors import InvariantBroken
 from ninfer_lab.contract.ids import LaneId, PageId, StateSlotId
 from ninfer_lab.contract.options import PAGE_TOKENS
 from ninfer_lab.contract.placement import LedgerSnapshot
-from ninfer_lab.contract.token_span import DIGEST_BYTES, TokenSpan
+from ninfer_lab.contract.token_span import DIGEST_BYTES, TOKEN_BYTES, TokenSpan
 from ninfer_lab.contract.work import ForwardResult, ForwardRow, ForwardStep, PageCopy
-from ninfer_lab.lab.checkers.lineages import checkpoints_of
+from ninfer_lab.lab.checkers.lineages import checkpoints_of, name_of
 
 VOCABULARY_TOKENS = 1_000
 FORWARD_NS = 1_000
@@ -42,16 +42,17 @@ class Consumed:
 
     tokens: tuple[int, ...] = ()
     digests: tuple[bytes, ...] = ()
+    hasher: hashlib.blake2b = field(
+        default_factory=lambda: hashlib.blake2b(digest_size=DIGEST_BYTES), compare=False, repr=False
+    )
 
     def then(self, token_ids: Iterable[int]) -> Consumed:
         """The state after some more tokens."""
-        hasher = hashlib.blake2b(TokenSpan(self.tokens).to_bytes(), digest_size=DIGEST_BYTES)
-        tokens, digests = list(self.tokens), list(self.digests)
-        for token in token_ids:
-            hasher.update(TokenSpan((token,)).to_bytes())
-            tokens.append(token)
+        span, hasher, digests = TokenSpan(token_ids), self.hasher.copy(), []
+        for position in range(len(span)):
+            hasher.update(span.to_bytes()[position * TOKEN_BYTES : (position + 1) * TOKEN_BYTES])
             digests.append(hasher.copy().digest())
-        return Consumed(tuple(tokens), tuple(digests))
+        return Consumed((*self.tokens, *span), (*self.digests, *digests), hasher)
 
     @property
     def next_token(self) -> int:
@@ -163,8 +164,9 @@ class ContentMachine:
         if list(row.token_ids) != truth[cut.start_tokens : cut.end_tokens]:
             raise InvariantBroken("CONTENT tokens", f"{row} is not what its request consists of")
         history = self._state(cut.state_read_slot)
-        self._require_true("state", history, truth[: cut.start_tokens], f"{row}")
-        self._require_cells(self._tables[row.lane], history, f"{row}")
+        reader = f"lane {row.lane}, tokens [{cut.start_tokens}, {cut.end_tokens})"
+        self._require_true(history, truth[: cut.start_tokens], reader)
+        self._require_cells(self._tables[row.lane], history, reader)
         return history
 
     def _state(self, slot: StateSlotId | None) -> Consumed:
@@ -215,15 +217,13 @@ class ContentMachine:
                 continue  # written, or torn, and the ledger has not heard of it yet
             truth = self.truth[sequence.lane][: sequence.frontier_tokens]
             history = self._state(sequence.state_read_slot)
-            self._require_true("state", history, truth, f"{sequence}")
-            self._require_cells(sequence.pages, history, f"{sequence}")
+            self._require_true(history, truth, name_of(sequence))
+            self._require_cells(sequence.pages, history, name_of(sequence))
 
-    def _require_true(
-        self, what: str, history: Consumed, truth: Sequence[int], reader: str
-    ) -> None:
+    def _require_true(self, history: Consumed, truth: Sequence[int], reader: str) -> None:
         if history.tokens != tuple(truth):
             raise InvariantBroken(
-                f"CONTENT {what}",
+                "CONTENT state",
                 f"{reader} has to do with {len(truth)} tokens, but the slot consumed"
                 f" {len(history.tokens)}, or others",
             )
