@@ -30,11 +30,13 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.faults.trial import fault_table as fault_table
     from ninfer_lab.lab.serving import open_engine as open_engine
     from ninfer_lab.lab.serving import tiny_checkpoint as tiny_checkpoint
+    from ninfer_lab.lab.tiny_model.phrases import FactKind as FactKind
 
 _HOME_OF_NAME = {
     "CacheMode": "contract.options",
     "Chat": "lab.chat",
     "EngineOptions": "contract.options",
+    "FactKind": "lab.tiny_model.phrases",
     "Fault": "lab.faults.fault",
     "Numerics": "contract.numerics",
     "RequestOptions": "contract.options",
@@ -56,6 +58,7 @@ __all__ = [
     "CacheMode",
     "Chat",
     "EngineOptions",
+    "FactKind",
     "Fault",
     "Numerics",
     "RequestOptions",

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import assert_never
 
+from ninfer_lab.contract.candidate import ReusePath
 from ninfer_lab.contract.events import (
     CaptureTried,
     Event,
@@ -70,10 +71,12 @@ def sentence(event: Event) -> str:
 def _admitted(event: RequestAdmitted) -> str:
     gone = f", releasing {len(event.evicted)} owners" if event.evicted else ""
     copied = f", copying {event.cow_pages} partial page" if event.cow_pages else ""
-    return (
-        f"request {event.request} becomes active in lane {event.lane} from {event.path.value},"
-        f" {event.reuse_tokens} tokens in, by {event.state.value}{copied}{gone}"
+    start = (
+        "from the root"
+        if event.path is ReusePath.ROOT
+        else f"from {event.path.value}, {event.reuse_tokens} tokens in, by {event.state.value}"
     )
+    return f"request {event.request} becomes active in lane {event.lane} {start}{copied}{gone}"
 
 
 def _row(row: RowRan) -> str:

@@ -1,0 +1,103 @@
+"""Tables, sentences and figures say what the events and the ledger say, and read nothing else."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import pytest
+
+from ninfer_lab.contract.events import ForwardRan
+from ninfer_lab.contract.options import EngineOptions, RequestOptions
+from ninfer_lab.engine.engine import Engine
+from ninfer_lab.lab import explain, figures, tables
+from ninfer_lab.lab.chat import Chat
+from ninfer_lab.lab.serving import open_engine
+
+OPTIONS = EngineOptions(device_state_slots=1, max_context_tokens=256, kv_capacity_tokens=512)
+SHORT = RequestOptions(max_output_tokens=8)
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    """Two turns and a side request between them, in two slots: everything happens."""
+    with open_engine(options=OPTIONS) as opened:
+        chat, quiet = Chat(opened, session="home", options=SHORT), io.StringIO()
+        chat.say("The lamp is red. What colour is the lamp?", show=quiet)
+        chat.aside("Let us plan the picnic. Give this conversation a title.", show=quiet)
+        chat.say("The lamp is green. What colour is the lamp?", show=quiet)
+        yield opened
+
+
+def test_the_request_table_sums_up_each_request(engine: Engine) -> None:
+    # spec: RCD-3
+    table = tables.requests(engine.events)
+    assert table["session"].to_list() == ["home", None, "home"]
+    computed = table["prefix_cache_hit_tokens"] + table["computed_prefill_tokens"]
+    assert computed.to_list() == table["prompt_tokens"].to_list()
+    assert table["evicted_owners"].to_list() == [0, 1, 1]
+    assert (table["ttft_ms"] <= table["total_ms"]).all()
+
+
+def test_the_target_table_names_the_winner_and_why_the_others_lost(engine: Engine) -> None:
+    table = tables.targets(engine.events)
+    for request in (1, 2, 3):
+        assert table.filter(table["request"] == request)["chosen"].sum() == 1
+    lost = table.filter(~table["chosen"])
+    assert lost["verdict"].str.contains("device state slots: .* of 2").all()
+
+
+def test_the_stage_table_holds_every_stage_of_every_plan(engine: Engine) -> None:
+    table = tables.stages(engine.events)
+    assert len(table) == 3 * 3 * 2
+    assert table["fits"].all()
+
+
+def test_the_forward_table_adds_up_to_the_tokens_computed(engine: Engine) -> None:
+    table, requests = tables.forwards(engine.events), tables.requests(engine.events)
+    prefilled = table.filter(table["phase"] == "prefill")["tokens"].sum()
+    assert prefilled == requests["computed_prefill_tokens"].sum()
+    assert (table["state_allocated_slots"] <= table["state_capacity_slots"]).all()
+
+
+def test_the_checkpoint_table_is_the_ledger(engine: Engine) -> None:
+    snapshot = engine.describe()
+    table = tables.checkpoints(snapshot)
+    placed = [c for owner in snapshot.ledger.owners for c in owner.checkpoints]
+    assert table["state_slot"].to_list() == [c.state_slot for c in placed]
+    assert table["frontier_tokens"].to_list() == [c.summary.frontier_tokens for c in placed]
+
+
+def test_every_event_has_a_sentence_that_names_its_request(engine: Engine) -> None:
+    journey = explain.journey(engine.events)
+    assert len(journey.sentences) == len(engine.events)
+    assert all("request" in sentence for sentence in journey.sentences)
+    assert str(journey).startswith("  1. request 1 joins the queue")
+    assert "<ol" in journey._repr_html_()
+
+
+def test_the_occupancy_figure_shows_every_forward_against_capacity(engine: Engine) -> None:
+    figure = figures.occupancy(engine.events, title="a run")
+    ran = [event for event in engine.events if isinstance(event, ForwardRan)]
+    states, pages, work = figure.axes
+    assert states.get_ylabel() == "state slots"
+    assert pages.get_ylabel() == "KV pages"
+    assert work.get_xlim() == (-0.5, len(ran) - 0.5)
+    assert [text.get_text() for text in work.texts] == ["request 1", "request 2", "request 3"]
+
+
+def test_the_placement_figure_labels_every_slot_and_counts_the_pages(engine: Engine) -> None:
+    snapshot = engine.describe()
+    figure = figures.placement(snapshot)
+    slots, pages = figure.axes
+    labels = [text.get_text() for text in slots.texts]
+    assert len(labels) == snapshot.ledger.occupancy.device_state.capacity_count
+    assert any("session endpoint" in label for label in labels)
+    kv = snapshot.ledger.occupancy.device_kv
+    assert f"{kv.allocated_count} of {kv.capacity_count} in use" in pages.get_title(loc="left")
+
+
+def test_figures_of_nothing_are_drawn_empty() -> None:
+    assert figures.occupancy(()).axes
+    assert tables.requests(()).is_empty()
+    assert str(explain.journey(())) == ""
