@@ -264,6 +264,18 @@ def test_a_lineage_begins_at_the_root_of_its_source(checkpoint: Path) -> None:
     assert lineage.cut_ends_until(101) == (48, 96, 101)
 
 
+def test_a_published_byte_that_is_not_the_cold_runs_is_told(checkpoint: Path) -> None:
+    """The proof can fail: one value of a key, one of an image, each in a checkpoint of its own."""
+    with open_engine(checkpoint) as watched:
+        serve_opening(watched)
+        (owner,) = watched.engine.describe().ledger.owners
+        closure, endpoint = owner.checkpoints
+        watched.tap.tensors.page_slice(closure.pages[1])[0, 0, 3, 1, 7] += 1e-6
+        watched.tap.tensors.state_slice(endpoint.state_slot)[1][2, 3, 31, 31] += 1e-6
+        verdicts = watched.prover().checkpoints()
+    assert [each.differing_parts for each in verdicts] == [("page 1",), ("recurrent",)]
+
+
 def test_a_lineage_with_a_hole_is_refused(checkpoint: Path) -> None:
     with open_engine(checkpoint) as watched:
         endpoint_moved(watched)
