@@ -109,14 +109,16 @@ class Engine:
             PromptError: Refused before anything was allocated for it.
         """
         self._require_usable()
-        options = options or RequestOptions()
-        submitted_ns = self._clock.now_ns()
-        request = self._preparation.request(
-            RequestId(next(self._ids)), prompt, options, submitted_ns
-        )
-        self._scheduler.submit(request.id)
-        self._requests[request.id] = request
-        self._emit(narration.submitted(request))
+        id, now_ns = RequestId(next(self._ids)), self._clock.now_ns()
+        request = self._preparation.request(id, prompt, options or RequestOptions(), now_ns)
+        try:
+            with deferred_interrupts():
+                self._scheduler.submit(request.id)
+                self._requests[request.id] = request
+                self._emit(narration.submitted(request))
+        except KeyboardInterrupt:  # nobody has learnt the id, so nobody could take it back
+            self.cancel(request.id)
+            raise
         return request.id
 
     def step(self) -> StepReport:

@@ -13,11 +13,12 @@ from ninfer_lab.contract.candidate import ReusePath
 from ninfer_lab.contract.checkpoint import CheckpointKind
 from ninfer_lab.contract.errors import NinferLabError
 from ninfer_lab.contract.events import ForwardRan, RequestAdmitted, RequestFinished
-from ninfer_lab.contract.ids import SequenceHandle
+from ninfer_lab.contract.ids import RequestId, SequenceHandle
 from ninfer_lab.contract.options import CacheMode, EngineOptions
 from ninfer_lab.contract.output import FinishReason
 from ninfer_lab.contract.result import SequenceEnd, Settlement
 from ninfer_lab.contract.work import ForwardPhase
+from ninfer_lab.scheduler.waiting_queue import WaitingQueue
 from simulation.content_machine import MachineFault, answer_to
 from simulation.engine_world import EngineWorld, engine_world, prepared
 
@@ -273,6 +274,26 @@ def test_an_interrupt_in_the_middle_of_a_settlement_waits_for_its_end(
     assert world.engine.outcome(request).answer.finished is FinishReason.CANCELLED
     assert world.engine.is_idle
     assert world.snapshot.ledger.sequences == ()
+
+
+def test_an_interrupt_while_a_request_joins_the_queue_takes_it_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = world_of()
+    push = WaitingQueue.push
+
+    def interrupted(queue: WaitingQueue, request: RequestId) -> None:
+        push(queue, request)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(WaitingQueue, "push", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        world.submit(range(50), output=5)
+    monkeypatch.undo()
+    assert world.engine.is_idle
+    (ended,) = world.events(RequestFinished)
+    assert ended.finish_reason is FinishReason.CANCELLED
+    serves_on(world)
 
 
 def test_every_request_ends_once() -> None:  # spec: INV-15
