@@ -116,10 +116,10 @@ def test_contents_out_of_order_tell_only_what_is_certain() -> None:
 
 
 def test_a_template_that_looks_at_contents_is_not_fooled_by_marks() -> None:
-    text = "{% for m in messages %}[{{ m.content | length }}:{{ m.content }}]{% endfor %}"
+    text = "{% for m in messages %}{{ m.content | length }}:{{ m.content }}{% endfor %}"
     found = render_with_ends(template(text), chat(user("12345678"), assistant("b")))
-    assert found.text == "[8:12345678][1:b]"
-    assert found.message_ends_chars == (12, 17)
+    assert found.text == "8:123456781:b"
+    assert found.message_ends_chars == (10, 13)
 
 
 def test_an_opener_that_stands_in_front_moves_no_end() -> None:
