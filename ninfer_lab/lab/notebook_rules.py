@@ -29,6 +29,9 @@ IMPORT_ROOTS = frozenset({"ninfer_lab", "torch", "polars", "matplotlib"})
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 STATIC_FORMS = ("text/html", "image/png", "image/svg+xml")
 
+BARE_OBJECT = re.compile(r"<[\w.]+ (?:object at 0x|at 0x|size \d)")
+"""What Python prints for a value that cannot show itself; a figure that was not drawn, say."""
+
 Notebook = Mapping[str, Any]
 Cell = Mapping[str, Any]
 
@@ -108,7 +111,7 @@ def _code_faults(cells: Sequence[Cell]) -> Iterator[str]:
 
 
 def _output_faults(cells: Sequence[Cell]) -> Iterator[str]:
-    """No error, and a static form beside every widget."""
+    """No error, a static form beside every widget, and no value that shows only its class."""
     for number, cell in _code(cells):
         for output in cell.get("outputs", ()):
             if output["output_type"] == "error":
@@ -119,6 +122,9 @@ def _output_faults(cells: Sequence[Cell]) -> Iterator[str]:
                     f"cell {number}: found a widget without a static form; "
                     f"legal: one of {', '.join(STATIC_FORMS)} in the same output"
                 )
+            plain = _text(data.get("text/plain", ""))
+            if BARE_OBJECT.match(plain) and not has_static_form(data):
+                yield f"cell {number}: found only {plain!r}; legal: a picture, HTML or words"
 
 
 def has_static_form(data: Mapping[str, Any]) -> bool:
@@ -132,9 +138,13 @@ def _code(cells: Sequence[Cell]) -> Iterator[tuple[int, Cell]]:
 
 
 def _source(cell: Cell) -> str:
-    """A cell's text; nbformat allows a list of lines."""
-    source: str | list[str] = cell["source"]
-    return source if isinstance(source, str) else "".join(source)
+    """A cell's text."""
+    return _text(cell["source"])
+
+
+def _text(value: str | Sequence[str]) -> str:
+    """A text of the file; nbformat allows a list of lines."""
+    return value if isinstance(value, str) else "".join(value)
 
 
 def _tree(cell: Cell) -> ast.Module:

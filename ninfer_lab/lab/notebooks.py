@@ -8,6 +8,7 @@ Source: rules NB-2, NB-4 and BAD-1.
 
 from __future__ import annotations
 
+import base64
 import os
 import tempfile
 from dataclasses import dataclass
@@ -22,6 +23,9 @@ from ninfer_lab.contract.clock import MonotonicClock
 from ninfer_lab.lab.notebook_rules import WIDGET_VIEW, has_static_form, notebook_faults
 from ninfer_lab.lab.notebook_shelf import NotebookError
 
+PICTURES = "pictures"
+"""The folder, beside the notebooks, of each one's first figure."""
+
 KERNEL_NAME = "python3"
 KERNEL_ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
@@ -35,16 +39,25 @@ REFUSE_NETWORK = "__import__('ninfer_lab.lab.offline', fromlist=['offline']).ref
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotebookBuild:
-    """What one build wrote."""
+    """What one build wrote.
+
+    Attributes:
+        path: The notebook.
+        size_bytes: Its size as written.
+        duration_ns: How long its kernel ran.
+        picture: Its first figure, as the reading order shows it; `None` if it draws none.
+    """
 
     path: Path
     size_bytes: int
     duration_ns: int
+    picture: Path | None
 
     def __str__(self) -> str:
+        picture = "" if self.picture is None else f" and {self.picture.parent.name}/"
         return (
             f"{self.path.name}: ran in {self.duration_ns / 1e9:.1f} s, "
-            f"wrote {self.size_bytes / 1e3:.0f} kB"
+            f"wrote {self.size_bytes / 1e3:.0f} kB{picture}"
         )
 
 
@@ -59,7 +72,7 @@ def build_notebook(path: Path, *, cell_timeout_s: float) -> NotebookBuild:
         NotebookError: A cell failed, or the result breaks a rule of `notebook_rules`; the file is
             as it was.
 
-    Effects: replaces the file in one step.
+    Effects: replaces the file in one step, then its picture in `pictures/`.
     """
     clock = MonotonicClock()
     start_ns = clock.now_ns()
@@ -73,7 +86,12 @@ def build_notebook(path: Path, *, cell_timeout_s: float) -> NotebookBuild:
             path.name, found=" | ".join(faults), legal="a notebook without faults; file kept"
         )
     _replace(path, content)
-    return NotebookBuild(path=path, size_bytes=len(content), duration_ns=duration_ns)
+    return NotebookBuild(
+        path=path,
+        size_bytes=len(content),
+        duration_ns=duration_ns,
+        picture=_write_picture(path, first_figure(notebook)),
+    )
 
 
 def run_notebook(path: Path, *, cell_timeout_s: float) -> NotebookNode:
@@ -146,12 +164,33 @@ def strip(notebook: NotebookNode) -> None:
                 output["data"].pop(WIDGET_VIEW, None)
 
 
+def first_figure(notebook: NotebookNode) -> bytes | None:
+    """The first picture among the outputs, as a PNG file; `None` if there is none."""
+    for cell in notebook["cells"]:
+        for output in cell.get("outputs", ()):
+            encoded: str | None = output.get("data", {}).get("image/png")
+            if encoded is not None:
+                return base64.b64decode(encoded)
+    return None
+
+
 def _failed_cell(notebook: NotebookNode) -> int:
     """The place, counted from 1, of the cell that holds the error."""
     for number, cell in enumerate(notebook["cells"], start=1):
         if any(output["output_type"] == "error" for output in cell.get("outputs", ())):
             return number
     return len(notebook["cells"])
+
+
+def _write_picture(path: Path, figure: bytes | None) -> Path | None:
+    """Puts a notebook's figure where the reading order shows it, or takes an old one away."""
+    picture = path.parent / PICTURES / f"{path.stem}.png"
+    if figure is None:
+        picture.unlink(missing_ok=True)
+        return None
+    picture.parent.mkdir(exist_ok=True)
+    _replace(picture, figure)
+    return picture
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -252,8 +252,13 @@ class LabPage:
             timeout=limit_s * 1_000,
         )
 
+    def show(self, number: int) -> None:
+        """Scrolls to a cell, counted from 1."""
+        scroll = f"() => {NOTEBOOK}.scrollToCell({NOTEBOOK}.widgets[{number - 1}], 'start')"
+        self.evaluate(f"() => ({scroll})().then(() => null)", limit_s=30)
+
     def screenshot(self, path: Path) -> Path:
-        """A picture of the whole page, once the splash is gone."""
+        """A picture of the page as it is scrolled, once the splash is gone."""
         self.page.wait_for_selector("#jupyterlab-splash", state="detached", timeout=30_000)
         path.parent.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=path)

@@ -13,6 +13,7 @@ SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 def test_run_all_on_the_first_notebook(lab: LabPage) -> None:  # spec: NB-2
     lab.open("00_start_here.ipynb")
     lab.run_all()
+    lab.show(1)
     lab.screenshot(SCREENSHOTS / "00_start_here.png")
     assert lab.errors() == []
     counts = [cell["execution_count"] for cell in lab.code_cells()]

@@ -40,16 +40,18 @@ def long_function(lines: int) -> str:
 
 
 def test_a_fit_notebook_has_no_fault() -> None:  # spec: NB-1, NB-4
-    live = {WIDGET_VIEW: "{}", "image/png": "aGk="}
-    assert (
-        faults(
-            TITLE,
-            code("from ninfer_lab import lab\nimport polars as pl\n%time 3", count=1),
-            code(long_function(10), count=2, outputs=(shown(**live),)),
-            code(END, count=3),
-        )
-        == ()
+    outputs = (
+        shown(**{WIDGET_VIEW: "{}", "image/png": "aGk="}),
+        shown(**{"text/plain": "<Figure size 9x2>", "image/png": "aGk="}),
+        shown(**{"text/plain": "<Engine open: 0 active, 2 waiting>"}),
     )
+    found = faults(
+        TITLE,
+        code("from ninfer_lab import lab\nimport polars as pl\n%time 3", count=1),
+        code(long_function(10), count=2, outputs=outputs),
+        code(END, count=3),
+    )
+    assert found == ()
 
 
 @pytest.mark.parametrize(
@@ -88,6 +90,14 @@ def test_a_fit_notebook_has_no_fault() -> None:  # spec: NB-1, NB-4
         (
             (TITLE, code(END, count=1, outputs=(shown(**{WIDGET_VIEW: "{}"}),))),
             "cell 2: found a widget without a static form; legal: one of text/html",
+        ),
+        (
+            (TITLE, code(END, count=1, outputs=(shown(**{"text/plain": "<Figure size 9x2>"}),))),
+            "cell 2: found only '<Figure size 9x2>'; legal: a picture",
+        ),
+        (
+            (TITLE, code(END, count=1, outputs=(shown(**{"text/plain": "<a.B object at 0x7f>"}),))),
+            "cell 2: found only '<a.B object at 0x7f>'; legal: a picture",
         ),
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",

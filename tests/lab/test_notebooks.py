@@ -66,6 +66,19 @@ def test_a_build_runs_from_a_fresh_kernel_and_keeps_outputs(tmp_path: Path) -> N
     }
 
 
+DRAW = "display({'image/png': 'iVBORw0KGgo=', 'text/plain': '<Figure>'}, raw=True)"
+
+
+def test_the_first_figure_becomes_the_picture_of_the_reading_order(tmp_path: Path) -> None:
+    path = write(tmp_path / "10_drawn.ipynb", "1", DRAW, "assert True")
+    built = build_notebook(path, cell_timeout_s=TIMEOUT_S)
+    assert built.picture == tmp_path / "pictures" / "10_drawn.png"
+    assert built.picture.read_bytes() == b"\x89PNG\r\n\x1a\n"
+    write(path, "1", "assert True")
+    assert build_notebook(path, cell_timeout_s=TIMEOUT_S).picture is None
+    assert list(built.picture.parent.iterdir()) == []
+
+
 def test_a_second_build_changes_nothing(tmp_path: Path) -> None:
     path = write(tmp_path / "10_ok.ipynb", "print(6 * 7)", "assert True")
     build_notebook(path, cell_timeout_s=TIMEOUT_S)

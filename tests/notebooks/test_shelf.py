@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import nbformat
@@ -29,6 +30,8 @@ def test_the_first_notebook_stands() -> None:
 def test_the_reading_order_lists_every_notebook() -> None:
     listed = (FOLDER / "README.md").read_text()
     assert [path.name for path in SHELF if f"]({path.name})" not in listed] == []
+    linked = re.findall(r"\]\(([^)]+)\)", listed)
+    assert [target for target in linked if not (FOLDER / target).exists()] == []
 
 
 @pytest.mark.parametrize("path", SHELF, ids=lambda path: path.stem)
