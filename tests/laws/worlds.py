@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ninfer_lab.contract.cache_controller import ControllerSnapshot
 from ninfer_lab.contract.options import EngineOptions
-from ninfer_lab.contract.placement import LedgerSnapshot, OwnerPlacement, SequencePlacement
+from ninfer_lab.contract.placement import OwnerPlacement, SequencePlacement
 from simulation.content_machine import answer_to
 from simulation.engine_world import EngineWorld, engine_world, prepared
 
@@ -60,7 +60,3 @@ def with_owner(snapshot: ControllerSnapshot, ordinal: int, **changes: object) ->
     owners: list[OwnerPlacement] = list(snapshot.ledger.owners)
     owners[ordinal] = replace(owners[ordinal], **changes)  # type: ignore[arg-type]
     return with_ledger(snapshot, owners=tuple(owners))
-
-
-def ledger_of(world: EngineWorld) -> LedgerSnapshot:
-    return world.snapshot.ledger
