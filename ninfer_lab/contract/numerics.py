@@ -17,7 +17,8 @@ class Numerics(Enum):
     """Right within rounding. The bits of a row may depend on how many rows share the forward."""
     CANONICAL = "canonical"
     """A row's bits depend on its own tokens and on its own sequence of forward cuts, and on nothing
-    else: neither on the other rows of the batch nor on which pages and slots hold its context."""
+    else: neither on the other rows of the batch nor on which pages and slots hold its context. The
+    rows of a batch are then computed one by one."""
 
 
 class ModelDtype(Enum):

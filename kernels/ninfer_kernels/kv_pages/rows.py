@@ -52,22 +52,14 @@ class PagedRows:
 
     @staticmethod
     def build(placements: Sequence[RowPlacement], device: torch.device) -> PagedRows:
-        """Builds the table of one forward.
-
-        Raises:
-            ValueError: A row's pages do not cover its tokens.
-        """
+        """Builds the table of one forward; the pages of every row must cover its tokens."""
         tables: list[Tensor] = []
         pages: list[int] = []
         offsets: list[int] = []
         for row in placements:
             length = row.start_tokens + row.new_tokens
             page_count = -(-length // PAGE_TOKENS)
-            if len(row.page_ids) < page_count:
-                raise ValueError(
-                    f"page_ids of a row of {length} tokens: found {len(row.page_ids)}; "
-                    f"legal: >= {page_count} (pages of {PAGE_TOKENS} tokens)"
-                )
+            assert len(row.page_ids) >= page_count, "pages that do not cover the row"
             ids = [*row.page_ids[:page_count]]
             tables.append(torch.tensor(ids, dtype=torch.int64, device=device))
             positions = range(row.start_tokens, length)

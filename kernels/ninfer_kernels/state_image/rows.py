@@ -33,25 +33,25 @@ class StateRows:
     def build(
         read_slots: Sequence[int], write_slots: Sequence[int], device: torch.device
     ) -> StateRows:
-        """Builds the table of one forward.
-
-        Raises:
-            ValueError: Two rows write one slot, or a row reads what another row writes.
-        """
-        for row, target in enumerate(write_slots):
-            others = [
-                *write_slots[:row],
-                *write_slots[row + 1 :],
-                *read_slots[:row],
-                *read_slots[row + 1 :],
-            ]
-            if target in others:
-                raise ValueError(
-                    f"state slot {target} is written by row {row} and used by another row"
-                )
+        """Builds the table of one forward; see `check_apart` for what it takes for granted."""
         return StateRows(
             read_slots=tuple(read_slots),
             write_slots=tuple(write_slots),
             read_index=torch.tensor(read_slots, dtype=torch.int64, device=device),
             write_index=torch.tensor(write_slots, dtype=torch.int64, device=device),
         )
+
+
+def check_apart(read_slots: Sequence[int], write_slots: Sequence[int]) -> None:
+    """Refuses rows that would see each other's writes.
+
+    Raises:
+        ValueError: Two rows write one slot, or a row reads what another row writes.
+    """
+    for row, target in enumerate(write_slots):
+        for other in range(len(write_slots)):
+            if other != row and target in (write_slots[other], read_slots[other]):
+                raise ValueError(
+                    f"state slot {target}: found written by row {row} and used by row {other}; "
+                    "legal: a written slot belongs to one row"
+                )

@@ -1,7 +1,7 @@
 """What is the same for every layer of one forward?
 
 Owns the row values that a caller hands in (`PrefillRow`, `DecodeRow`) and the tables derived from
-them once: pages, slots, rotations, padding.
+them once: pages, slots and rotations.
 Does not know weights or layers.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-import torch.nn.functional as F
 from torch import Tensor
 
 from ninfer_kernels.kv_pages.rows import PagedRows
@@ -73,8 +72,6 @@ class ForwardRows:
 
     Attributes:
         phase: Prefill or decode.
-        token_count: N, real tokens.
-        padded_count: M >= N, rows that row-wise products see.
         pages: Where keys and values lie.
         states: Which slots are read and written.
         cosine: float32 `[N, R/2]`.
@@ -82,14 +79,7 @@ class ForwardRows:
     """
 
     phase: ForwardPhase
-    token_count: int
-    padded_count: int
     pages: PagedRows
     states: StateRows
     cosine: Tensor
     sine: Tensor
-
-    def padded(self, rows: Tensor) -> Tensor:
-        """`[N, X]` to `[M, X]`, zeros behind."""
-        missing = self.padded_count - self.token_count
-        return F.pad(rows, (0, 0, 0, missing)) if missing else rows

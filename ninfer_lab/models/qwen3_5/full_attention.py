@@ -58,17 +58,17 @@ class FullAttention:
         """Appends the rows' keys and values and attends.
 
         Args:
-            hidden: `[M, hidden]`, M >= N; rows behind the N real ones are padding.
+            hidden: `[N, hidden]`.
             tensors: Pages, written in place.
             rows: Of this forward.
 
         Returns:
-            `[M, hidden]`.
+            `[N, hidden]`.
         """
         geometry, kernels = self._geometry, self._kernels
-        count, dim = rows.token_count, geometry.head_dim
+        count, dim = len(hidden), geometry.head_dim
         projected = self._inputs(hidden)
-        query_and_key, value, gate = torch.split(projected[:count], self._widths, dim=-1)
+        query_and_key, value, gate = torch.split(projected, self._widths, dim=-1)
         heads = kernels.head_norm_rope(
             query_and_key.view(count, -1, dim),
             self._head_scales,
@@ -86,4 +86,4 @@ class FullAttention:
             case ForwardPhase.DECODE:
                 attended = kernels.attention_decode(query, layer_pages, rows.pages, tensors.meter)
         gated = attended.reshape(count, -1) * torch.sigmoid(gate)
-        return self._output(rows.padded(gated))
+        return self._output(gated)

@@ -68,19 +68,17 @@ class GatedDeltaNet:
         """Advances the rows' states.
 
         Args:
-            hidden: `[M, hidden]`, M >= N; rows behind the N real ones are padding.
+            hidden: `[N, hidden]`.
             tensors: State slots; the write slots are written in place.
             rows: Of this forward.
 
         Returns:
-            `[M, hidden]`.
+            `[N, hidden]`.
         """
         geometry, kernels = self._geometry, self._kernels
-        count = rows.token_count
+        count = len(hidden)
         projected = self._inputs(hidden)
-        channels, gate, beta_input, decay_input = torch.split(
-            projected[:count], self._widths, dim=-1
-        )
+        channels, gate, beta_input, decay_input = torch.split(projected, self._widths, dim=-1)
         history = tensors.conv_history[:, self._state_layer]
         state = tensors.recurrent[:, self._state_layer]
         log_decay, beta = kernels.delta_gates(
@@ -102,4 +100,4 @@ class GatedDeltaNet:
         read = advance(inputs, state, rows.states)  # [N, HV, V]
         gate = gate.view(count, -1, geometry.linear_value_dim)
         normed = kernels.gated_rms_norm(read, gate, self._norm_scale, geometry.rms_norm_eps)
-        return self._output(rows.padded(normed.reshape(count, -1)))
+        return self._output(normed.reshape(count, -1))

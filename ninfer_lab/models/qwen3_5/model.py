@@ -1,9 +1,9 @@
 """What are the logits of a row, given its pages and its state?
 
-Owns the forward: embedding, layers, output head; the checks of the rows it is handed; and canonical
-padding. Does not know who owns a slot or a page, what a request is, or why a row starts where it
-starts. Source: Qwen3.5 dense text model; spec IDN-6 (canonical mode), STATE-2 (InPlace and Fork are
-read and write slots of one forward).
+Owns the forward: embedding, layers, output head; the checks of the rows it is handed; and what
+canonical mode does about a batch. Does not know who owns a slot or a page, what a request is, or
+why a row starts where it starts. Source: Qwen3.5 dense text model; spec IDN-6 (canonical mode),
+STATE-2 (InPlace and Fork are read and write slots of one forward).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from torch import Tensor
 
 from ninfer_kernels.kernel_set import KernelSet
 from ninfer_kernels.kv_pages.rows import PagedRows, RowPlacement
-from ninfer_kernels.state_image.rows import StateRows
+from ninfer_kernels.state_image.rows import StateRows, check_apart
 from ninfer_lab.contract.numerics import Numerics
-from ninfer_lab.contract.options import MAX_CONCURRENCY
+from ninfer_lab.contract.options import MAX_CONCURRENCY, PAGE_TOKENS
 from ninfer_lab.models.qwen3_5.config import ModelGeometry
 from ninfer_lab.models.qwen3_5.feed_forward import FeedForward
 from ninfer_lab.models.qwen3_5.forward_rows import DecodeRow, ForwardPhase, ForwardRows, PrefillRow
@@ -26,12 +26,6 @@ from ninfer_lab.models.qwen3_5.full_attention import FullAttention
 from ninfer_lab.models.qwen3_5.gated_delta_net import GatedDeltaNet
 from ninfer_lab.models.qwen3_5.state_image import DeviceTensors
 from ninfer_lab.models.qwen3_5.weights import FullLayerWeights, LayerWeights, ModelWeights
-
-CANONICAL_PREFILL_ROWS = 4
-"""Least rows of a product in canonical mode: float32 products of 1 to 3 rows round differently."""
-
-CANONICAL_DECODE_ROWS = MAX_CONCURRENCY
-"""Rows of every decode product in canonical mode: one shape, whatever the batch."""
 
 
 class PrefillLogits(Enum):
@@ -99,8 +93,9 @@ class HybridModel:
         """
         if not row.token_ids:
             raise ValueError("a prefill of no tokens; legal: at least one token id")
+        self._check(tensors, row)
         if len(row.token_ids) == 1:
-            # One token is a decode step: then its bits depend on the cut and not on who made it.
+            # One token is a decode step: its bits depend on the cut and not on who made it.
             alone = DecodeRow(
                 token_id=row.token_ids[0],
                 position_tokens=row.start_tokens,
@@ -116,9 +111,9 @@ class HybridModel:
             case PrefillLogits.NONE:
                 return hidden.new_empty((0, self.geometry.vocab_size))
             case PrefillLogits.LAST:
-                return self._logits(hidden[rows.token_count - 1 : rows.token_count])
+                return self._logits(hidden[-1:])
             case PrefillLogits.ALL:
-                return self._logits(hidden[: rows.token_count])
+                return self._logits(hidden)
 
     @torch.inference_mode()
     def decode(self, tensors: DeviceTensors, rows: Sequence[DecodeRow]) -> Tensor:
@@ -137,41 +132,42 @@ class HybridModel:
             raise ValueError(
                 f"decode rows: found {len(rows)}; legal: 1 <= rows <= {MAX_CONCURRENCY}"
             )
+        for row in rows:
+            self._check(tensors, row)
+        check_apart([_read_slot(row) for row in rows], [row.state_write_slot for row in rows])
+        match self.numerics:
+            case Numerics.FAST:
+                return self._decode(tensors, rows)
+            case Numerics.CANONICAL:
+                # Row by row: then nothing that a row's bits come from has a shape that its
+                # neighbours decide. Padding the batch is not enough: an element-wise loop rounds
+                # its vector part and its scalar tail differently, so that a row's place shows.
+                return torch.cat([self._decode(tensors, (row,)) for row in rows])
+
+    def _decode(self, tensors: DeviceTensors, rows: Sequence[DecodeRow]) -> Tensor:
         tables = self._rows(tensors, rows, ForwardPhase.DECODE)
-        hidden = self._forward(tensors, [row.token_id for row in rows], tables)
-        return self._logits(hidden[: len(rows)])
+        return self._logits(self._forward(tensors, [row.token_id for row in rows], tables))
 
     def _forward(
         self, tensors: DeviceTensors, token_ids: Sequence[int], rows: ForwardRows
     ) -> Tensor:
-        """`[M, hidden]` after the last layer, before the final norm."""
+        """`[N, hidden]` after the last layer, before the final norm."""
         ids = torch.tensor(token_ids, dtype=torch.int64, device=self._embedding.device)
-        hidden = rows.padded(self._embedding[ids].float())
+        hidden = self._embedding[ids].float()
         for layer in self._layers:
             hidden = layer(hidden, tensors, rows)
         return hidden
 
     def _logits(self, hidden: Tensor) -> Tensor:
-        count = len(hidden)
-        if self.numerics is Numerics.CANONICAL and count < CANONICAL_DECODE_ROWS:
-            hidden = torch.cat(
-                [hidden, hidden.new_zeros((CANONICAL_DECODE_ROWS - count, hidden.shape[1]))]
-            )
         eps = self.geometry.rms_norm_eps
-        return self._head(self.kernels.rms_norm(hidden, self._final_scale, eps))[:count]
+        return self._head(self.kernels.rms_norm(hidden, self._final_scale, eps))
 
     def _rows(
         self, tensors: DeviceTensors, rows: Sequence[PrefillRow | DecodeRow], phase: ForwardPhase
     ) -> ForwardRows:
-        """Checks every row, then builds the tables; zeroes the write slot of a row at root."""
-        placements = [self._checked(tensors, row) for row in rows]
+        """The tables of checked rows; zeroes the write slot of a row at root."""
         device = self._embedding.device
-        pages = PagedRows.build(placements, device)
-        reads = [
-            row.state_write_slot if row.state_read_slot is None else row.state_read_slot
-            for row in rows
-        ]
-        states = StateRows.build(reads, [row.state_write_slot for row in rows], device)
+        placements = [_placement(row) for row in rows]
         positions = [
             position
             for placement in placements
@@ -179,47 +175,41 @@ class HybridModel:
                 placement.start_tokens, placement.start_tokens + placement.new_tokens
             )
         ]
-        angles = (
-            torch.tensor(positions, dtype=torch.float32, device=device)[:, None] * self._frequencies
-        )
+        where = torch.tensor(positions, dtype=torch.float32, device=device)
+        angles = where[:, None] * self._frequencies
         for row in rows:
             if row.state_read_slot is None:
                 tensors.zero_state(row.state_write_slot)
         return ForwardRows(
             phase=phase,
-            token_count=len(positions),
-            padded_count=self._padded_count(len(positions), phase),
-            pages=pages,
-            states=states,
+            pages=PagedRows.build(placements, device),
+            states=StateRows.build(
+                [_read_slot(row) for row in rows], [row.state_write_slot for row in rows], device
+            ),
             cosine=angles.cos(),
             sine=angles.sin(),
         )
 
-    def _padded_count(self, token_count: int, phase: ForwardPhase) -> int:
-        match self.numerics, phase:
-            case Numerics.CANONICAL, ForwardPhase.DECODE:
-                return CANONICAL_DECODE_ROWS
-            case Numerics.CANONICAL, ForwardPhase.PREFILL:
-                return max(token_count, CANONICAL_PREFILL_ROWS)
-            case _:
-                return token_count
-
-    def _checked(self, tensors: DeviceTensors, row: PrefillRow | DecodeRow) -> RowPlacement:
-        if isinstance(row, PrefillRow):
-            start, token_ids = row.start_tokens, row.token_ids
-        else:
-            start, token_ids = row.position_tokens, (row.token_id,)
+    def _check(self, tensors: DeviceTensors, row: PrefillRow | DecodeRow) -> None:
+        placement = _placement(row)
+        start, end = placement.start_tokens, placement.start_tokens + placement.new_tokens
+        token_ids = row.token_ids if isinstance(row, PrefillRow) else (row.token_id,)
         _check_range("token id", token_ids, self.geometry.vocab_size)
         _check_range("page id", row.page_ids, tensors.page_count)
-        _check_range("state_write_slot", (row.state_write_slot,), tensors.state_slot_count)
-        if row.state_read_slot is not None:
-            _check_range("state_read_slot", (row.state_read_slot,), tensors.state_slot_count)
+        _check_range(
+            "state slot", (_read_slot(row), row.state_write_slot), tensors.state_slot_count
+        )
         if start < 0 or (start > 0) != (row.state_read_slot is not None):
             raise ValueError(
                 f"a row at {start} tokens with state_read_slot {row.state_read_slot}; "
                 "legal: None exactly at 0 tokens, a slot behind it"
             )
-        return RowPlacement(page_ids=row.page_ids, start_tokens=start, new_tokens=len(token_ids))
+        page_count = -(-end // PAGE_TOKENS)
+        if len(row.page_ids) < page_count:
+            raise ValueError(
+                f"page_ids of a row of {end} tokens: found {len(row.page_ids)}; "
+                f"legal: >= {page_count} pages of {PAGE_TOKENS} tokens"
+            )
 
 
 class _Layer:
@@ -254,6 +244,19 @@ class _Layer:
         return hidden + self._feed_forward(
             self._rms_norm(hidden, self._feed_forward_scale, self._eps)
         )
+
+
+def _placement(row: PrefillRow | DecodeRow) -> RowPlacement:
+    if isinstance(row, PrefillRow):
+        start, new = row.start_tokens, len(row.token_ids)
+    else:
+        start, new = row.position_tokens, 1
+    return RowPlacement(page_ids=row.page_ids, start_tokens=start, new_tokens=new)
+
+
+def _read_slot(row: PrefillRow | DecodeRow) -> int:
+    """At root the write slot, which is zeroed first."""
+    return row.state_write_slot if row.state_read_slot is None else row.state_read_slot
 
 
 def _check_range(what: str, found: Sequence[int], count: int) -> None:
