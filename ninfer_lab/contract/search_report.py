@@ -89,6 +89,9 @@ class TargetCounts:
     adoptable: int
 
 
+DECISION_VERDICTS = 3
+"""The winner, the best identity and the deepest offer, where they are three."""
+
 NO_TARGETS = TargetCounts(seen=0, feasible=0, adoptable=0)
 
 
@@ -141,15 +144,16 @@ class SearchReport:
     def decision(self) -> SearchReport:
         """The same choice without the crowd: winner, best identity, deepest offer, and counts.
 
-        What it answers (`counts`, `best_offered_tokens`, `stop_reason`) stays as it was.
+        What it answers (`counts`, `best_offered_tokens`, `stop_reason`) stays as it was. A report
+        that is no crowd stays whole.
         """
+        if len(self.verdicts) <= DECISION_VERDICTS:
+            return self
         deepest = next(
             (i for i, v in enumerate(self.verdicts) if v.reuse_tokens == self.best_offered_tokens),
             None,
         )
         told = sorted({i for i in (self.chosen, self.best_identity, deepest) if i is not None})
-        if len(told) == len(self.verdicts):
-            return self
         verdicts = tuple(self.verdicts[i] for i in told)
         all_of, told_of = self.counts, SearchReport(verdicts=verdicts, chosen=None).counts
         return SearchReport(

@@ -1,4 +1,4 @@
-"""How much of this prompt had been computed before, and which checkpoints ever lay on it?
+"""How much of this prompt had been computed before, and which checkpoint ever lay on it?
 
 Owns the evidence from which the cause of every computed prompt token is told. It is about the past:
 nothing decides from it. Does not know what became of a checkpoint; the events tell.
@@ -26,9 +26,10 @@ class SeenPrefix:
     Attributes:
         tokens: Longest prefix that some ended request had consumed.
         diverges: Whether a history that shares so much goes on differently.
-        checkpoints: Those deeper than what the request reused, ascending by frontier.
+        deepest: The deepest checkpoint that ever stood on that prefix, beyond what the request
+            reused; of equals the latest.
     """
 
     tokens: int
     diverges: bool
-    checkpoints: tuple[SeenCheckpoint, ...]
+    deepest: SeenCheckpoint | None

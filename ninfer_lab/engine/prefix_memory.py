@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from ninfer_lab.contract.checkpoint import CheckpointSummary
 from ninfer_lab.contract.seen_prefix import SeenCheckpoint, SeenPrefix
@@ -53,21 +53,21 @@ class PrefixMemory:
             prompt: All its tokens.
             reused_tokens: Checkpoints up to here need no explanation.
         """
+        place = bisect_left(self._sorted, prompt.to_bytes())
         shared_tokens, diverges = 0, False
-        checkpoints: dict[int, SeenCheckpoint] = {}
-        for history, common_tokens in self._neighbours(prompt, reused_tokens):
-            goes_on = common_tokens < min(len(history), len(prompt))
-            if common_tokens > shared_tokens:
-                shared_tokens, diverges = common_tokens, goes_on
-            elif common_tokens == shared_tokens:
-                diverges = diverges or goes_on
-            for seen in self._checkpoints[history.to_bytes()]:
-                if reused_tokens < seen.frontier_tokens <= common_tokens:
-                    checkpoints[seen.ref.id] = seen
+        deepest: SeenCheckpoint | None = None
+        for side in (range(place, len(self._sorted)), range(place - 1, -1, -1)):
+            if not side:
+                continue
+            nearest = self._sorted[side[0]]
+            common_tokens = prompt.common_prefix_tokens(self._spans[nearest])
+            if common_tokens >= shared_tokens:
+                goes_on = common_tokens < min(len(nearest) // TOKEN_BYTES, len(prompt))
+                diverges = goes_on or (diverges and common_tokens == shared_tokens)
+                shared_tokens = common_tokens
+            deepest = self._deepest(prompt, side, common_tokens, (reused_tokens, deepest))
         return SeenPrefix(
-            tokens=shared_tokens,
-            diverges=diverges and shared_tokens > 0,
-            checkpoints=_ascending(checkpoints.values()),
+            tokens=shared_tokens, diverges=diverges and shared_tokens > 0, deepest=deepest
         )
 
     def remember(self, history: TokenSpan, checkpoints: Iterable[CheckpointSummary]) -> None:
@@ -96,20 +96,40 @@ class PrefixMemory:
         while self._tokens_count > self._capacity_tokens:
             self._forget(bisect_left(self._sorted, next(iter(self._checkpoints))))
 
-    def _neighbours(self, prompt: TokenSpan, reused_tokens: int) -> Iterator[tuple[TokenSpan, int]]:
-        """Histories by nearness, to the right and to the left, with what they share: the nearest of
-        each side, then the next as long as they share no less than was reused.
+    def _deepest(
+        self,
+        prompt: TokenSpan,
+        side: range,
+        common_tokens: int,
+        beyond: tuple[int, SeenCheckpoint | None],
+    ) -> SeenCheckpoint | None:
+        """Walks away from the prompt on one side, as long as what is shared could hold a deeper
+        checkpoint: farther histories share no more than nearer ones.
+
+        Args:
+            prompt: All its tokens.
+            side: Ordinals of the histories, the nearest first.
+            common_tokens: What the nearest shares.
+            beyond: What was reused, and the deepest checkpoint so far.
         """
-        place = bisect_left(self._sorted, prompt.to_bytes())
-        right = range(place, min(place + NEIGHBOURS_EACH_WAY, len(self._sorted)))
-        left = range(place - 1, max(place - 1 - NEIGHBOURS_EACH_WAY, -1), -1)
-        for side in (right, left):
-            for ordinal in side:
-                history = self._spans[self._sorted[ordinal]]
-                common_tokens = prompt.common_prefix_tokens(history)
-                yield history, common_tokens
-                if common_tokens < max(1, reused_tokens):
+        floor_tokens, deepest = beyond
+        if deepest is not None:
+            floor_tokens = deepest.frontier_tokens
+        for distance, ordinal in enumerate(side[:NEIGHBOURS_EACH_WAY]):
+            key = self._sorted[ordinal]
+            found = self._checkpoints[key]
+            if not found or found[-1].frontier_tokens < floor_tokens:
+                continue
+            if distance:
+                common_tokens = prompt.common_prefix_tokens(self._spans[key])
+            if common_tokens < max(1, floor_tokens):
+                break
+            for seen in reversed(found):
+                if seen.frontier_tokens <= common_tokens:
+                    if _is_deeper(seen, deepest, beyond[0]):
+                        deepest, floor_tokens = seen, seen.frontier_tokens
                     break
+        return deepest
 
     def _forget(self, place: int) -> _Checkpoints:
         key = self._sorted.pop(place)
@@ -120,3 +140,9 @@ class PrefixMemory:
 
 def _ascending(checkpoints: Iterable[SeenCheckpoint]) -> _Checkpoints:
     return tuple(sorted(checkpoints, key=lambda seen: (seen.frontier_tokens, seen.ref.id)))
+
+
+def _is_deeper(seen: SeenCheckpoint, than: SeenCheckpoint | None, reused_tokens: int) -> bool:
+    if than is None:
+        return seen.frontier_tokens > reused_tokens
+    return (seen.frontier_tokens, seen.ref.id) > (than.frontier_tokens, than.ref.id)

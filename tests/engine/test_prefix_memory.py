@@ -1,5 +1,5 @@
 """Law: a prompt is told exactly the longest prefix that any remembered history shares with it, and
-the checkpoints on it that are deeper than what was reused.
+the deepest checkpoint on it beyond what was reused.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ def checkpoint(id: int, frontier_tokens: int) -> CheckpointSummary:
     )
 
 
-def look(memory: PrefixMemory, tokens: list[int], reused: int = 0) -> tuple[int, bool, list[int]]:
+def look(memory: PrefixMemory, tokens: list[int], reused: int = 0) -> tuple[int, bool, int | None]:
     seen: SeenPrefix = memory.look(TokenSpan(tokens), reused_tokens=reused)
-    return seen.tokens, seen.diverges, [each.ref.id for each in seen.checkpoints]
+    return seen.tokens, seen.diverges, None if seen.deepest is None else seen.deepest.ref.id
 
 
 def remembering(*histories: tuple[list[int], list[tuple[int, int]]]) -> PrefixMemory:
@@ -38,30 +38,42 @@ def remembering(*histories: tuple[list[int], list[tuple[int, int]]]) -> PrefixMe
 
 
 def test_nothing_is_shared_with_an_empty_memory() -> None:
-    assert look(PrefixMemory(10), [1, 2]) == (0, False, [])
+    assert look(PrefixMemory(10), [1, 2]) == (0, False, None)
 
 
 def test_a_prompt_that_goes_on_does_not_diverge_and_one_that_turns_off_does() -> None:
     memory = remembering(([1, 2, 3, 4], [(7, 4)]))
-    assert look(memory, [1, 2, 3, 4, 5]) == (4, False, [7])
-    assert look(memory, [1, 2, 3, 9, 5]) == (3, True, [])
-    assert look(memory, [1, 2]) == (2, False, [])
-    assert look(memory, [8, 2]) == (0, False, [])
+    assert look(memory, [1, 2, 3, 4, 5]) == (4, False, 7)
+    assert look(memory, [1, 2, 3, 9, 5]) == (3, True, None)
+    assert look(memory, [1, 2]) == (2, False, None)
+    assert look(memory, [8, 2]) == (0, False, None)
 
 
-def test_checkpoints_of_every_branch_are_told_once_and_only_beyond_what_was_reused() -> None:
+def test_the_deepest_checkpoint_of_all_branches_is_told_beyond_what_was_reused() -> None:
     memory = remembering(
         ([1, 2, 3, 4], [(1, 2), (2, 4)]), ([1, 2, 3, 9], [(3, 3), (1, 2)]), ([1, 5], [(4, 1)])
     )
-    assert look(memory, [1, 2, 3, 9, 9]) == (4, False, [4, 1, 3])
-    assert look(memory, [1, 2, 3, 9, 9], reused=2) == (4, False, [3])
-    assert look(memory, [1, 2, 3, 7], reused=1) == (3, True, [1, 3])
+    assert look(memory, [1, 2, 3, 9, 9]) == (4, False, 3)
+    assert look(memory, [1, 2, 3, 9, 9], reused=2) == (4, False, 3)
+    assert look(memory, [1, 2, 3, 9, 9], reused=3) == (4, False, None)
+    assert look(memory, [1, 2, 3, 4, 9], reused=3) == (4, False, 2)
+    assert look(memory, [1, 2, 6]) == (2, True, 1)
+    assert look(memory, [1, 6]) == (1, True, 4)
+
+
+def test_of_two_checkpoints_at_one_frontier_the_later_is_told() -> None:
+    memory = remembering(([1, 2, 3], [(8, 2)]), ([1, 2, 4], [(9, 2)]), ([1, 2, 5], [(7, 2)]))
+    assert (
+        look(memory, [1, 2, 0])[2] == look(memory, [1, 2, 4])[2] == look(memory, [1, 2, 9])[2] == 9
+    )
 
 
 def test_a_history_that_another_goes_on_from_is_that_other_one() -> None:
     memory = remembering(([1, 2], [(1, 2)]), ([1, 2, 3, 4], [(2, 4)]), ([1, 2, 3], [(3, 3)]))
     assert memory.tokens_count == 4
-    assert look(memory, [1, 2, 3, 4]) == (4, False, [1, 3, 2])
+    assert look(memory, [1, 2, 3, 4]) == (4, False, 2)
+    assert look(memory, [1, 2, 3, 9]) == (3, True, 3)
+    assert look(memory, [1, 2, 9]) == (2, True, 1)
 
 
 def test_the_longest_untouched_history_is_forgotten_first() -> None:
@@ -77,7 +89,8 @@ def test_the_longest_untouched_history_is_forgotten_first() -> None:
 def test_the_deepest_checkpoints_of_a_long_history_are_remembered() -> None:
     depth = CHECKPOINTS_PER_HISTORY + 5
     memory = remembering((list(range(depth)), [(i, i) for i in range(1, depth + 1)]))
-    assert look(memory, list(range(depth)))[2] == list(range(6, depth + 1))
+    assert look(memory, list(range(6)))[2] == 6
+    assert look(memory, list(range(5)))[2] is None
 
 
 @given(HISTORIES, st.lists(st.sampled_from([0, 1, 300]), min_size=1, max_size=6))

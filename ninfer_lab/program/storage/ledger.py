@@ -29,6 +29,7 @@ class Ledger:
         self.states = StateStore(capacity.device_state_slots)
         self.continuations = ContinuationStore()
         self.sequences: dict[SequenceId, ActiveSequence] = {}
+        self._counted: tuple[tuple[int, int, int], Occupancy] | None = None
 
     @property
     def reserved_pages(self) -> int:
@@ -45,13 +46,22 @@ class Ledger:
         return self.states.capacity_slots - self.states.allocated_slots
 
     def occupancy(self) -> Occupancy:
-        """Used_r now (ACC-1)."""
-        return occupancy_of(
-            self.capacity,
-            state_slots=self.states.allocated_slots,
-            kv_pages=self.pages.allocated_pages,
-            reserved_kv_pages=self.reserved_pages,
+        """Used_r now (ACC-1). Made anew only where a count has moved: every forward tells it."""
+        counts = (
+            self.states.allocated_slots,
+            self.pages.allocated_pages,
+            self.reserved_pages,
         )
+        if self._counted is None or self._counted[0] != counts:
+            state_slots, kv_pages, reserved_kv_pages = counts
+            occupancy = occupancy_of(
+                self.capacity,
+                state_slots=state_slots,
+                kv_pages=kv_pages,
+                reserved_kv_pages=reserved_kv_pages,
+            )
+            self._counted = (counts, occupancy)
+        return self._counted[1]
 
     def sequence(self, handle: SequenceHandle) -> ActiveSequence:
         """The live sequence behind a handle.
