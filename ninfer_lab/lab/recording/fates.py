@@ -1,0 +1,181 @@
+"""What became of each checkpoint, and when?
+
+Owns the lives of checkpoints as the events tell them: captured in a lineage, published with an
+owner, gone on with a consumed lineage, replaced, evicted for want of something. Reads events only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from ninfer_lab.contract.candidate import SourceDisposition
+from ninfer_lab.contract.capacity import Axis
+from ninfer_lab.contract.checkpoint import CheckpointSummary
+from ninfer_lab.contract.events import (
+    CaptureTried,
+    Event,
+    OwnerPublished,
+    RequestAdmitted,
+    RequestFinished,
+)
+from ninfer_lab.contract.ids import CheckpointId, OwnerId, RequestId
+from ninfer_lab.contract.search_report import SearchReport, TargetVerdict
+
+
+class Fate(Enum):
+    """Where a checkpoint stands."""
+
+    RESIDENT = "resident"
+    """With an inactive owner: it can be offered."""
+    IN_USE = "in use"
+    """In the lineage of an active request."""
+    MOVED_ON = "moved on"
+    """The lineage it stood on took its state over and went on."""
+    REPLACED = "replaced"
+    """A later rewrite checkpoint of its lineage took its place."""
+    STATE_EVICTED = "state evicted"
+    """Its owner went because Device state slots were short."""
+    KV_EVICTED = "KV evicted"
+    """Its owner went because Device KV pages were short."""
+    SLOT_EVICTED = "catalog slot evicted"
+    """Its owner went because its catalog slot was wanted."""
+    DROPPED = "dropped"
+    """Its request ended without leaving it behind."""
+
+
+@dataclass(slots=True, kw_only=True)
+class CheckpointLife:
+    """Mutable while events are read.
+
+    Attributes:
+        request: Whose run captured or published it first.
+        owner: With which inactive owner it stands, or stood last.
+        gone_ns: When it was lost for reuse; `None` while it is resident or in use.
+    """
+
+    summary: CheckpointSummary
+    request: RequestId
+    born_ns: int
+    owner: OwnerId | None
+    fate: Fate
+    gone_ns: int | None
+
+
+class Fates:
+    """Every checkpoint that the events so far have told of."""
+
+    def __init__(self) -> None:
+        self._lives: dict[CheckpointId, CheckpointLife] = {}
+        self._resident: dict[OwnerId, tuple[CheckpointId, ...]] = {}
+        self._lineages: dict[RequestId, tuple[CheckpointId, ...]] = {}
+
+    def of(self, checkpoint: CheckpointId) -> Fate | None:
+        """Where it stands now; `None` if the events never told of it."""
+        life = self._lives.get(checkpoint)
+        return None if life is None else life.fate
+
+    def lives(self) -> Iterator[CheckpointLife]:
+        """All of them, in the order of their birth."""
+        return iter(self._lives.values())
+
+    def read(self, event: Event) -> None:
+        """Takes one event in."""
+        match event:
+            case RequestAdmitted():
+                self._admitted(event)
+            case CaptureTried():
+                self._captured(event)
+            case OwnerPublished():
+                self._published(event)
+            case RequestFinished():
+                for id in self._lineages.pop(event.request, ()):
+                    self._end(id, Fate.DROPPED, event.at_ns)
+            case _:
+                pass
+
+    def _admitted(self, event: RequestAdmitted) -> None:
+        fate = _eviction(event.report)
+        for owner in event.evicted:
+            for id in self._resident.pop(owner, ()):
+                self._end(id, fate, event.at_ns)
+        winner = _winner(event.report)
+        lineage: list[CheckpointId] = []
+        if winner is not None and winner.disposition is SourceDisposition.CONSUME:
+            for id in self._resident.pop(winner.owner, ()) if winner.owner is not None else ():
+                if self._lives[id].summary.frontier_tokens < event.reuse_tokens:
+                    self._lives[id].fate = Fate.IN_USE
+                    lineage.append(id)
+                else:
+                    self._end(id, Fate.MOVED_ON, event.at_ns)
+        self._lineages[event.request] = tuple(lineage)
+
+    def _captured(self, event: CaptureTried) -> None:
+        checkpoint, replaced = event.result.checkpoint, event.result.replaced
+        if checkpoint is None:
+            return
+        lineage = self._lineages.get(event.request, ())
+        if replaced is not None and replaced.id in self._lives:
+            self._end(replaced.id, Fate.REPLACED, event.at_ns)
+            lineage = tuple(id for id in lineage if id != replaced.id)
+        self._lineages[event.request] = (*lineage, checkpoint.ref.id)
+        self._lives[checkpoint.ref.id] = CheckpointLife(
+            summary=checkpoint,
+            request=event.request,
+            born_ns=event.at_ns,
+            owner=None,
+            fate=Fate.IN_USE,
+            gone_ns=None,
+        )
+
+    def _published(self, event: OwnerPublished) -> None:
+        ids = tuple(summary.ref.id for summary in event.checkpoints)
+        for summary in event.checkpoints:
+            life = self._lives.get(summary.ref.id)
+            if life is None:
+                life = self._lives[summary.ref.id] = CheckpointLife(
+                    summary=summary,
+                    request=event.request,
+                    born_ns=event.at_ns,
+                    owner=event.owner,
+                    fate=Fate.RESIDENT,
+                    gone_ns=None,
+                )
+            life.owner, life.fate, life.gone_ns = event.owner, Fate.RESIDENT, None
+        for id in self._lineages.pop(event.request, ()):
+            if id not in ids:
+                self._end(id, Fate.DROPPED, event.at_ns)
+        self._resident[event.owner] = ids
+
+    def _end(self, checkpoint: CheckpointId, fate: Fate, at_ns: int) -> None:
+        life = self._lives[checkpoint]
+        life.fate, life.gone_ns = fate, at_ns
+
+
+def fates_of(events: Iterable[Event]) -> Fates:
+    """Where every checkpoint stands at the end."""
+    fates = Fates()
+    for event in events:
+        fates.read(event)
+    return fates
+
+
+def _winner(report: SearchReport) -> TargetVerdict | None:
+    return None if report.chosen is None else report.verdicts[report.chosen]
+
+
+def _eviction(report: SearchReport) -> Fate:
+    """What was short: the first inequality that the deepest identity target broke, or its slot."""
+    identities = [verdict for verdict in report.verdicts if not verdict.evicted]
+    if not identities:
+        return Fate.SLOT_EVICTED
+    deepest = max(identities, key=lambda verdict: verdict.reuse_tokens)
+    short = [use.axis for stage in deepest.stages for use in stage.over_capacity]
+    if not short:
+        return Fate.SLOT_EVICTED
+    match short[0]:
+        case Axis.DEVICE_STATE:
+            return Fate.STATE_EVICTED
+        case Axis.DEVICE_KV:
+            return Fate.KV_EVICTED

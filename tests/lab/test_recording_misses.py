@@ -1,0 +1,198 @@
+"""Law: of every request the causes of its computed prompt tokens add up to exactly what was
+computed, and each cause is the one that a hand-made story has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+import pytest
+
+from lab.recorded_runs import random_run, recording_of, simulated_engine
+from ninfer_lab.contract.ids import SessionKey
+from ninfer_lab.contract.options import CacheMode, EngineOptions, RequestOptions
+from ninfer_lab.contract.prompt import TokenPrompt
+from ninfer_lab.contract.recording_options import RecordingOptions
+from ninfer_lab.contract.token_span import TokenSpan
+from ninfer_lab.engine.engine import Engine
+from ninfer_lab.lab.recording.misses import MissCause
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_causes_add_up_to_what_was_computed(seed: int) -> None:  # spec: RCD-1
+    recording = random_run(seed)
+    rows = recording.misses.rows(named=True)
+    for request in recording.requests.rows(named=True):
+        mine = [row for row in rows if row["request"] == request["request"]]
+        start = request["prefix_cache_hit_tokens"]
+        for row in mine:
+            assert row["start_tokens"] == start < row["end_tokens"]
+            start = row["end_tokens"]
+        computed = request["computed_prefill_tokens"]
+        assert sum(row["tokens"] for row in mine) == computed
+        assert start == request["prefix_cache_hit_tokens"] + computed
+
+
+def test_random_clients_meet_most_causes() -> None:
+    met = {cause for seed in range(4) for cause in random_run(seed).misses["cause"]}
+    assert {
+        MissCause.COLD.value,
+        MissCause.DIVERGED.value,
+        MissCause.EXTENDED.value,
+        MissCause.NEVER_CAPTURED.value,
+        MissCause.MOVED_ON.value,
+        MissCause.NOT_ALLOWED.value,
+        MissCause.STATE_EVICTED.value,
+    } <= met
+    assert MissCause.NOT_RECORDED.value not in met
+
+
+# ── stories by hand ─────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(slots=True)
+class Desk:
+    """One engine, asked one thing after another; a word of a story is 10 tokens of its own."""
+
+    engine: Engine
+    causes: list[list[tuple[str, int]]] = field(default_factory=list)
+
+    def ask(
+        self,
+        words: str,
+        *,
+        session: str | None = None,
+        after: Sequence[int] = (),
+        mode: CacheMode = CacheMode.READ_WRITE,
+    ) -> list[int]:
+        """Asks, and returns prompt and answer, so that a story can go on with them."""
+        tokens = [*after, *(10 * ord(word) % 900 + i for word in words for i in range(10))]
+        options = RequestOptions(
+            max_output_tokens=2,
+            session_key=None if session is None else SessionKey(session),
+            mode=mode,
+        )
+        outcome = self.engine.run(
+            self.engine.submit(TokenPrompt(tokens=TokenSpan(tokens)), options)
+        )
+        return [*tokens, *outcome.output_tokens]
+
+    def told(self) -> list[list[tuple[str, int]]]:
+        """(cause, tokens) of every request, in order."""
+        recording = recording_of(self.engine)
+        told = []
+        for request in recording.requests["request"]:
+            rows = recording.misses.filter(pl.col("request") == request)
+            told.append(list(zip(rows["cause"], rows["tokens"], strict=True)))
+        return told
+
+
+def desk(options: EngineOptions | None = None, *, retained_events: int = 1_000) -> Desk:
+    options = options or EngineOptions(
+        max_context_tokens=256, kv_capacity_tokens=64 * 12, device_state_slots=3
+    )
+    engine = simulated_engine(
+        options=options, recording=RecordingOptions(retained_events=retained_events)
+    )
+    return Desk(engine)
+
+
+def test_new_text_is_cold_extended_or_diverged() -> None:
+    d = desk()
+    history = d.ask("abc", session="s")  # its state consumed 31 of these 32 tokens
+    d.ask("d", session="s", after=history)
+    d.ask("abx")
+    assert d.told() == [
+        [("cold", 30)],
+        [("new after all that was known", 11)],
+        [("never captured", 20), ("diverged", 10)],
+    ]
+
+
+def test_a_checkpoint_that_went_on_with_its_lineage_is_named() -> None:
+    d = desk()
+    history = d.ask("abc", session="s")
+    d.ask("d", session="s", after=history)
+    d.ask("e", after=history)  # turns off after the endpoint that moved on
+    assert d.told()[2] == [
+        ("checkpoint moved on with its lineage", 31),
+        ("never captured", 1),
+        ("diverged", 10),
+    ]
+
+
+def test_the_same_prompt_again_finds_the_endpoint_too_deep() -> None:
+    d = desk()
+    d.ask("abc")
+    d.ask("abc")
+    assert d.told()[1] == [("never captured", 30)]
+
+
+def test_eviction_is_told_by_what_was_short() -> None:
+    state = desk(
+        EngineOptions(
+            max_context_tokens=256,
+            kv_capacity_tokens=6_400,
+            device_state_slots=0,
+            max_private_continuations=4,
+        )
+    )
+    history = state.ask("ab")
+    state.ask("xy")
+    state.ask("c", after=history)
+    assert state.told()[2] == [("state evicted", 21), ("new after all that was known", 11)]
+
+    kv = desk(
+        EngineOptions(
+            max_context_tokens=256,
+            kv_capacity_tokens=256,
+            device_state_slots=4,
+            max_private_continuations=8,
+        )
+    )
+    history = kv.ask("abcdefghij")
+    kv.ask("klmnopqrstuvx")
+    kv.ask("w", after=history)
+    assert kv.told()[2][0] == ("KV evicted", 101)
+
+    slot = desk(
+        EngineOptions(
+            max_context_tokens=256,
+            kv_capacity_tokens=6_400,
+            device_state_slots=4,
+            max_private_continuations=1,
+        )
+    )
+    history = slot.ask("ab")
+    slot.ask("xy")
+    slot.ask("c", after=history)
+    assert slot.told()[2] == [("catalog slot evicted", 21), ("new after all that was known", 11)]
+
+
+def test_a_source_on_offer_that_does_not_fit_is_blocked() -> None:
+    d = desk(
+        EngineOptions(
+            max_context_tokens=256,
+            kv_capacity_tokens=6_400,
+            device_state_slots=0,
+            max_private_continuations=4,
+        )
+    )
+    history = d.ask("ab")
+    d.ask("c", after=history)  # a stranger's endpoint needs a second slot to be forked
+    assert d.told()[1] == [("blocked by a reservation", 21), ("new after all that was known", 11)]
+
+
+def test_without_the_cache_everything_known_was_not_allowed() -> None:
+    d = desk()
+    history = d.ask("ab")
+    d.ask("c", after=history, mode=CacheMode.DISABLED)
+    assert d.told()[1] == [("reuse was not allowed", 21), ("new after all that was known", 11)]
+
+
+def test_an_admission_that_was_not_retained_is_said_so() -> None:
+    d = desk(retained_events=2)
+    d.ask("abc")
+    assert d.told() == [[("not recorded", 30)]]
