@@ -3,9 +3,9 @@
 Owns its geometry and its initialisation. Does not know conversations or training.
 
 Both halves of the cache must come to matter, and on a small budget neither does by itself: from
-random weights a lookup by attention did not begin to form in 1.3 million tokens, and on easier
-tasks the recurrent states answered everything. So training starts from weights that already hint at
-a division of labour:
+random weights a lookup by attention had hardly begun to form after 1.4 million tokens, and on
+easier tasks the recurrent states answered everything. So training starts from weights that already
+hint at a division of labour:
 
 - Four channels of the embedding are marks: every word, a code, a key (thing, person, locker),
   another value.
