@@ -12,6 +12,7 @@ import torch
 
 from ninfer_lab.contract.candidate import ReusePath
 from ninfer_lab.contract.errors import InvariantBroken
+from ninfer_lab.contract.options import PAGE_TOKENS
 from ninfer_lab.contract.target import StateTransition
 from ninfer_lab.lab.restore_proof.journeys import plan_journey, require_equal, run_journey
 from ninfer_lab.lab.restore_proof.proof import Decomposition
@@ -45,12 +46,16 @@ def test_random_restore_points_equal_cold_runs(
     first_seed = random.SystemRandom().randrange(2**32) if soaking else FIRST_SEED
     points_count = RESTORE_POINTS_COUNT if soaking else TESTED_POINTS_COUNT
     ways: Counter[tuple[ReusePath, StateTransition]] = Counter()
+    tails_tokens: Counter[int] = Counter()
     for result in restore_points(checkpoint, first_seed=first_seed, points_count=points_count):
         require_equal(result)
         ways.update((each.path, each.state) for each in result.proof.restores)
+        tails_tokens.update(each.reuse_tokens % PAGE_TOKENS for each in result.proof.restores)
     with capsys.disabled():
         print(f"\n{ways.total()} restore points from seed {first_seed} on", end="")
     assert ways.total() >= points_count
+    for tail_tokens in (0, PAGE_TOKENS - 1):
+        assert tails_tokens[tail_tokens] > 0, f"no restore {tail_tokens} tokens into a page"
     paths = (
         ReusePath.PRIVATE_ENDPOINT,
         ReusePath.PRIVATE_TURN_CLOSURE,
