@@ -32,7 +32,7 @@ from ninfer_lab.lab.tiny_model.world import (
 SHIPPED = Path(__file__).parents[3] / "datasets" / "tiny"
 TOKENIZER = build_tokenizer()
 LENGTH_TOKENS = 256
-COUNT = 4
+COUNT = 12
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +68,7 @@ def right_when_read_whole(
     return right
 
 
+@pytest.mark.slow
 def test_with_its_own_cache_it_answers_as_if_read_whole(
     model: Qwen3_5ForCausalLM, scores: dict[tuple[Subject, Swap], Score]
 ) -> None:
@@ -83,6 +84,7 @@ def test_with_its_own_cache_it_answers_as_if_read_whole(
     assert sum(found.values()) > 0
 
 
+@pytest.mark.slow
 def test_each_half_of_the_cache_answers_its_own_kind(
     scores: dict[tuple[Subject, Swap], Score],
 ) -> None:
@@ -90,13 +92,11 @@ def test_each_half_of_the_cache_answers_its_own_kind(
     assert scores[Subject.CODE, Swap.NOTHING].right_share >= 0.8
     assert scores[Subject.CHANGING, Swap.NOTHING].right_share >= 0.9
     assert scores[Subject.CHANGING, Swap.STATE_FOREIGN].foreign_share >= 0.8
-    assert scores[Subject.CHANGING, Swap.STATE_ZERO].right_share <= 0.3
+    assert scores[Subject.CHANGING, Swap.STATE_ZERO].right_share <= 0.4
     assert scores[Subject.CODE, Swap.KV_ZERO].right_share <= 0.3
     assert scores[Subject.CODE, Swap.KV_FOREIGN].right_share <= 0.3
     foreign = scores[Subject.CHANGING, Swap.STATE_FOREIGN]
-    assert foreign.foreign_known_count >= 5
-    asked = {score.swap: score.asked_count for score in scores.values()}
-    assert len(asked) == len(Swap)
+    assert foreign.foreign_known_count >= 20
 
 
 def test_one_conversation_alone_cannot_be_measured() -> None:
