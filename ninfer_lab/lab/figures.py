@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -23,15 +24,26 @@ from ninfer_lab.lab import palette
 PAGE_COLUMNS = 32
 """Pages of one line of a placement map."""
 
+PICTURE_DPI = 110
 
-def occupancy(events: Iterable[Event], *, title: str | None = None) -> Figure:
+
+class Picture(Figure):
+    """A figure that a notebook shows by itself, without pyplot's global state."""
+
+    def _repr_png_(self) -> bytes:
+        buffer = BytesIO()
+        self.savefig(buffer, format="png", dpi=PICTURE_DPI)
+        return buffer.getvalue()
+
+
+def occupancy(events: Iterable[Event], *, title: str | None = None) -> Picture:
     """State slots and KV pages in use after every forward, with the request each forward served.
 
     Args:
         events: Of one engine, in order.
     """
     ran = [event for event in events if isinstance(event, ForwardRan)]
-    figure = Figure(figsize=(9.5, 4.6), layout="constrained")
+    figure = Picture(figsize=(9.5, 4.6), layout="constrained")
     states, pages, work = figure.subplots(3, 1, sharex=True, height_ratios=(3, 5, 1.1))
     x = range(len(ran))
     state = [event.occupancy.device_state for event in ran]
@@ -106,7 +118,7 @@ class _Holder:
     colour: str
 
 
-def placement(snapshot: ControllerSnapshot, *, title: str | None = None) -> Figure:
+def placement(snapshot: ControllerSnapshot, *, title: str | None = None) -> Picture:
     """Every state slot and every KV page, coloured by who refers to it.
 
     A unit that several refer to is drawn in stripes of their colours; a dashed outline is a slot or
@@ -117,7 +129,7 @@ def placement(snapshot: ControllerSnapshot, *, title: str | None = None) -> Figu
     capacity_slots = snapshot.ledger.occupancy.device_state.capacity_count
     kv = snapshot.ledger.occupancy.device_kv
     lines = -(-kv.capacity_count // PAGE_COLUMNS)
-    figure = Figure(figsize=(9.5, 2.4 + 0.28 * lines), layout="constrained")
+    figure = Picture(figsize=(9.5, 2.4 + 0.28 * lines), layout="constrained")
     top, bottom = figure.subplots(2, 1, height_ratios=(1.6, max(1.0, 0.42 * lines)))
     labels = _slot_labels(snapshot)
     for slot in range(capacity_slots):

@@ -97,6 +97,10 @@ def test_the_placement_figure_labels_every_slot_and_counts_the_pages(engine: Eng
     assert f"{kv.allocated_count} of {kv.capacity_count} in use" in pages.get_title(loc="left")
 
 
+def test_a_figure_shows_itself_in_a_notebook_as_png(engine: Engine) -> None:
+    assert figures.placement(engine.describe())._repr_png_().startswith(b"\x89PNG")
+
+
 def test_figures_of_nothing_are_drawn_empty() -> None:
     assert figures.occupancy(()).axes
     assert tables.requests(()).is_empty()
