@@ -7,16 +7,21 @@ weights are made or read (`models`).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import assert_never
 
 from ninfer_lab.contract.errors import CheckpointError
 from ninfer_lab.lab.serving import tiny_checkpoint
+from ninfer_lab.models.qwen3_5.config import read_geometry
 from ninfer_lab.models.qwen3_5.geometries import BENCH_12M, TINY
 
 SEED = 20_261_129
 """Of every random weight and every prompt."""
+
+LONGEST_CONTEXT_TOKENS = 32_768
+"""More than any row needs."""
 
 
 class BenchCheckpoint(Enum):
@@ -27,26 +32,39 @@ class BenchCheckpoint(Enum):
 
 
 def checkpoint_folder(which: BenchCheckpoint, scratch: Path) -> Path:
-    """The folder, made first if it has to be.
+    """A folder whose context holds every row.
+
+    The trained model is copied with a longer limit than it was trained for: what it answers there
+    is nobody's concern here, and its speed does not depend on it.
 
     Args:
         which: The model.
-        scratch: Random checkpoints are written below it.
+        scratch: The folder is made below it, once.
     """
-    from ninfer_lab.models.qwen3_5.weights import random_weights, save_checkpoint
+    from ninfer_lab.models.qwen3_5.weights import random_weights, read_tensors, save_checkpoint
 
-    geometry = BENCH_12M
+    folder = scratch / which.value
+    if folder.exists():
+        return folder
     match which:
         case BenchCheckpoint.TINY:
-            try:
-                return tiny_checkpoint()
-            except CheckpointError:  # not a checkout: the same shape, untrained, is as fast
-                geometry = TINY
+            trained = _trained()
+            if trained is None:
+                save_checkpoint(folder, TINY, random_weights(TINY, SEED))
+            else:
+                geometry = read_geometry(trained)
+                longer = replace(geometry, max_position_tokens=LONGEST_CONTEXT_TOKENS)
+                save_checkpoint(folder, longer, read_tensors(trained, geometry))
         case BenchCheckpoint.BENCH_12M:
-            pass
+            save_checkpoint(folder, BENCH_12M, random_weights(BENCH_12M, SEED))
         case _:
             assert_never(which)
-    folder = scratch / which.value
-    if not folder.exists():
-        save_checkpoint(folder, geometry, random_weights(geometry, SEED))
     return folder
+
+
+def _trained() -> Path | None:
+    """The shipped model; outside a checkout there is none, and its shape untrained is as fast."""
+    try:
+        return tiny_checkpoint()
+    except CheckpointError:
+        return None
