@@ -18,7 +18,7 @@ from ninfer_lab.engine.request import RequestOutcome
 from ninfer_lab.frontend.prepared_prompt import Frontend
 from ninfer_lab.lab.faults.world import FaultWorld
 from ninfer_lab.lab.serving import tiny_checkpoint
-from ninfer_lab.lab.tiny_model.phrases import FactKind
+from ninfer_lab.lab.tiny_model.phrases import STATEMENTS, VALUES, FactKind
 from ninfer_lab.lab.tiny_model.world import (
     Conversation,
     Fact,
@@ -100,7 +100,7 @@ def _fitting(frontend: Frontend, kind: FactKind) -> Iterator[_Told]:
     """Conversations whose question nearly fills a third page: the answer begins a fourth."""
     for conversation in _held_out():
         facts = conversation.fresh_codes if kind is FactKind.CODE else conversation.facts
-        fact = next((fact for fact in facts if fact.kind is kind), None)
+        fact = next((f for f in facts if f.kind is kind and _is_telling(conversation, f)), None)
         if fact is None or len(conversation.replies[-1].facts) != 1:
             continue
         told = _Told(conversation=conversation, fact=fact)
@@ -108,6 +108,18 @@ def _fitting(frontend: Frontend, kind: FactKind) -> Iterator[_Told]:
         asked_tokens = len(frontend.prepare(told.asked_after(expected), _LIMITS).tokens)
         if asked_tokens <= THIRD_PAGE_END_TOKENS < asked_tokens + ANSWER_TOKENS:
             yield told
+
+
+def _is_telling(conversation: Conversation, fact: Fact) -> bool:
+    """Whether only the right half of a context can know the fact: a changing one has changed, so
+    that who finds a statement does not yet know the last.
+    """
+    said = " ".join(m.content for m in conversation.messages if m.role is Role.USER)
+    values_count = sum(
+        any(pattern.format(key=fact.key, value=value) in said for pattern in STATEMENTS[fact.kind])
+        for value in VALUES[fact.kind]
+    )
+    return fact.kind is FactKind.CODE or values_count > 1
 
 
 def _contradicting(fact: Fact) -> Iterator[tuple[Conversation, Fact]]:
