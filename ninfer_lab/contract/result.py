@@ -60,7 +60,7 @@ class CaptureOutcome(Enum):
     """
 
     CAPTURED = "captured"
-    NO_STATE_SLOT = "no free Device state slot"
+    NO_STATE_SLOT = "no Device state slot to spare"
     NO_KV_PAGE = "no free Device page for the writer's copy of the tail"
     NOT_WANTED = "nothing is captured at this frontier"
 

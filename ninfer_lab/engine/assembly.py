@@ -163,7 +163,7 @@ def _serve(
     checkpoint: Path | str, resolved: ResolvedOptions, parts: TorchParts, clock: Clock
 ) -> _Served:
     """Reads a checkpoint and puts its model on a machine."""
-    from ninfer_kernels.kernel_set import reference_kernels
+    from ninfer_kernels.kernel_set import cpu_kernels
     from ninfer_lab.machine.torch_machine import TorchMachine
     from ninfer_lab.models.qwen3_5.checkpoint_files import resolve_folder
     from ninfer_lab.models.qwen3_5.config import read_geometry
@@ -183,7 +183,7 @@ def _serve(
     model = HybridModel(
         geometry=geometry,
         weights=load_weights(folder, geometry, dtype=parts.dtype),
-        kernels=reference_kernels(),
+        kernels=cpu_kernels(),
         numerics=parts.numerics,
     )
     tensors = DeviceTensors.allocate(

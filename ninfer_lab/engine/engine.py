@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import count
 from types import TracebackType
 
@@ -39,23 +38,12 @@ from ninfer_lab.engine.prefix_memory import PrefixMemory
 from ninfer_lab.engine.preparation import Preparation
 from ninfer_lab.engine.recorder import Recorder
 from ninfer_lab.engine.request import Request, RequestOutcome
+from ninfer_lab.engine.step_report import StepReport
 from ninfer_lab.frontend.prepared_prompt import Frontend
 from ninfer_lab.scheduler.scheduler import ForwardChoice, Scheduler
 
 RETAINED_OUTCOMES = 4_096
 """Outcomes of ended requests that can still be asked for; the oldest go first."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepReport:
-    """What one worker cycle did."""
-
-    events: tuple[Event, ...]
-
-    @property
-    def did_something(self) -> bool:
-        """Whether anything was admitted, run or settled."""
-        return bool(self.events)
 
 
 class Engine:
@@ -143,6 +131,8 @@ class Engine:
                 case Admitted():
                     self._activate(request, answer)
                 case TemporarilyBlocked():
+                    if self._scheduler.active_count == 0:
+                        raise InvariantBroken("INV-15 every lane ends", f"nothing runs: {answer}")
                     self._scheduler.blocked(request.id, answer.revision)
                     self._emit(narration.blocked(request, answer, self._clock.now_ns()))
                     return
@@ -169,7 +159,7 @@ class Engine:
         step = ForwardStep(phase=choice.phase, rows=tuple(rows))
         try:
             result = self._compute(step)
-        except InvariantBroken:
+        except (InvariantBroken, AssertionError):
             raise
         except Exception as error:  # the machine's own: these rows are lost, the engine is not
             for request in requests:

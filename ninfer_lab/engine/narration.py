@@ -86,15 +86,19 @@ def forward_ran(
         at_ns=at_ns,
         phase=step.phase,
         rows=tuple(
-            RowRan(
-                request=request.id,
-                lane=row.lane,
-                start_tokens=row.cut.start_tokens,
-                end_tokens=row.cut.end_tokens,
-                state_access=row.cut.state_access,
-                drawn_token=token,
-            )
-            for request, row, token in zip(requests, step.rows, result.drawn_tokens, strict=True)
+            [
+                RowRan(
+                    request=request.id,
+                    lane=row.lane,
+                    start_tokens=row.cut.start_tokens,
+                    end_tokens=row.cut.end_tokens,
+                    state_access=row.cut.state_access,
+                    drawn_token=token,
+                )
+                for request, row, token in zip(
+                    requests, step.rows, result.drawn_tokens, strict=True
+                )
+            ]
         ),
         machine_ns=result.elapsed_ns,
         gathered_bytes=result.gathered_bytes,

@@ -18,7 +18,7 @@ from ninfer_lab.contract.token_span import TOKEN_BYTES, TokenSpan
 CHECKPOINTS_PER_HISTORY = 64
 """The deepest are remembered: a conversation of more turns than that has long lost the others."""
 
-NEIGHBOURS_EACH_WAY = 16
+NEIGHBOURS_EACH_WAY = 4
 """Histories beside the nearest that are asked for checkpoints; branches of one prompt rarely are
 more.
 """
@@ -112,23 +112,26 @@ class PrefixMemory:
             common_tokens: What the nearest shares.
             beyond: What was reused, and the deepest checkpoint so far.
         """
-        floor_tokens, deepest = beyond
-        if deepest is not None:
-            floor_tokens = deepest.frontier_tokens
-        for distance, ordinal in enumerate(side[:NEIGHBOURS_EACH_WAY]):
+        reused_tokens, deepest = beyond
+        packed = prompt.to_bytes()
+        for ordinal in side[:NEIGHBOURS_EACH_WAY]:
             key = self._sorted[ordinal]
+            floor_tokens = reused_tokens + 1 if deepest is None else deepest.frontier_tokens
             found = self._checkpoints[key]
             if not found or found[-1].frontier_tokens < floor_tokens:
                 continue
-            if distance:
-                common_tokens = prompt.common_prefix_tokens(self._spans[key])
-            if common_tokens < max(1, floor_tokens):
+            if not key.startswith(packed[: floor_tokens * TOKEN_BYTES]):
                 break
             for seen in reversed(found):
-                if seen.frontier_tokens <= common_tokens:
-                    if _is_deeper(seen, deepest, beyond[0]):
-                        deepest, floor_tokens = seen, seen.frontier_tokens
+                if seen.frontier_tokens < floor_tokens:
                     break
+                if seen.frontier_tokens > common_tokens or not key.startswith(
+                    packed[: seen.frontier_tokens * TOKEN_BYTES]
+                ):
+                    continue
+                if deepest is None or _depth(seen) > _depth(deepest):
+                    deepest = seen
+                break
         return deepest
 
     def _forget(self, place: int) -> _Checkpoints:
@@ -139,10 +142,8 @@ class PrefixMemory:
 
 
 def _ascending(checkpoints: Iterable[SeenCheckpoint]) -> _Checkpoints:
-    return tuple(sorted(checkpoints, key=lambda seen: (seen.frontier_tokens, seen.ref.id)))
+    return tuple(sorted(checkpoints, key=_depth))
 
 
-def _is_deeper(seen: SeenCheckpoint, than: SeenCheckpoint | None, reused_tokens: int) -> bool:
-    if than is None:
-        return seen.frontier_tokens > reused_tokens
-    return (seen.frontier_tokens, seen.ref.id) > (than.frontier_tokens, than.ref.id)
+def _depth(seen: SeenCheckpoint) -> tuple[int, int]:
+    return seen.frontier_tokens, seen.ref.id

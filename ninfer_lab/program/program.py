@@ -55,7 +55,7 @@ class Program:
     def __init__(self, options: ResolvedOptions, machine: MachineApi) -> None:
         self._options = options
         self._machine = machine
-        self._ledger = Ledger(options.capacity)
+        self._ledger = Ledger(options.capacity, options.max_concurrency)
         self._resource_revision = 0
         self._sealed: dict[PlanId, ResourcePlan] = {}
         self._ids: Iterator[int] = count(1)

@@ -23,8 +23,9 @@ from ninfer_lab.program.storage.state_store import StateStore
 class Ledger:
     """The stores and their sum."""
 
-    def __init__(self, capacity: Capacity) -> None:
+    def __init__(self, capacity: Capacity, lanes_count: int) -> None:
         self.capacity = capacity
+        self.lanes_count = lanes_count
         self.pages = PagePool(capacity.device_kv_pages)
         self.states = StateStore(capacity.device_state_slots)
         self.continuations = ContinuationStore()
@@ -34,7 +35,7 @@ class Ledger:
     @property
     def reserved_pages(self) -> int:
         """Guaranteed growth of all active sequences: counted, never kept (ACC-1)."""
-        return sum(sequence.reserved_pages for sequence in self.sequences.values())
+        return sum([sequence.reserved_pages for sequence in self.sequences.values()])
 
     @property
     def free_pages(self) -> int:
@@ -44,6 +45,20 @@ class Ledger:
     @property
     def free_states(self) -> int:
         return self.states.capacity_slots - self.states.allocated_slots
+
+    @property
+    def free_lanes(self) -> int:
+        return self.lanes_count - len(self.sequences)
+
+    @property
+    def lineage_states(self) -> int:
+        """Slots that no eviction can free: what active sequences read, write and have captured."""
+        held = {sequence.state_write_slot for sequence in self.sequences.values()}
+        for sequence in self.sequences.values():
+            held.update(checkpoint.state_slot for checkpoint in sequence.checkpoints)
+            if sequence.state_read_slot is not None:
+                held.add(sequence.state_read_slot)
+        return len(held)
 
     def occupancy(self) -> Occupancy:
         """Used_r now (ACC-1). Made anew only where a count has moved: every forward tells it."""

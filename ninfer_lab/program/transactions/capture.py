@@ -88,11 +88,16 @@ def _older_rewrite(sequence: ActiveSequence, planned: PlannedCapture) -> Checkpo
 def _room(
     ledger: Ledger, replaced: CheckpointPlacement | None, copied_pages: int
 ) -> CaptureOutcome:
+    """Whether the writer can have a slot and its tail's copy, and every free lane still its slot: a
+    slot that a running lineage holds cannot be evicted for the next request (STATE-1).
+    """
     slots, pages = ledger.free_states, ledger.free_pages
+    spare_slots = ledger.capacity.device_state_slots - ledger.lineage_states - ledger.free_lanes
     if replaced is not None:
-        slots += 1 if ledger.states.holders_of(replaced.state_slot) == 1 else 0
+        freed_slots = 1 if ledger.states.holders_of(replaced.state_slot) == 1 else 0
+        slots, spare_slots = slots + freed_slots, spare_slots + freed_slots
         pages += sum(1 for page in replaced.pages if ledger.pages.references_of(page) == 1)
-    if slots < 1:
+    if min(slots, spare_slots) < 1:
         return CaptureOutcome.NO_STATE_SLOT
     return CaptureOutcome.NO_KV_PAGE if pages < copied_pages else CaptureOutcome.CAPTURED
 

@@ -1,0 +1,22 @@
+"""What did one worker cycle do?
+
+Owns the report that `Engine.step` returns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ninfer_lab.contract.events import Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepReport:
+    """What one worker cycle did."""
+
+    events: tuple[Event, ...]
+
+    @property
+    def did_something(self) -> bool:
+        """Whether anything was admitted, run or settled."""
+        return bool(self.events)
