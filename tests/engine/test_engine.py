@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ninfer_lab.contract.candidate import ReusePath
+from ninfer_lab.context_cache.resource_manager import ResourceManager
+from ninfer_lab.contract.cache_controller import Admission, CacheController, TemporarilyBlocked
+from ninfer_lab.contract.candidate import AdmissionRequest, ReusePath
 from ninfer_lab.contract.errors import InvariantBroken, NinferLabError, PromptError
 from ninfer_lab.contract.events import (
     CaptureTried,
@@ -15,12 +17,16 @@ from ninfer_lab.contract.events import (
     RequestSubmitted,
 )
 from ninfer_lab.contract.ids import RequestId
-from ninfer_lab.contract.options import EngineOptions, RequestOptions
+from ninfer_lab.contract.machine_api import MachineApi
+from ninfer_lab.contract.options import EngineOptions, RequestOptions, ResolvedOptions
 from ninfer_lab.contract.output import FinishReason
 from ninfer_lab.contract.prompt import TokenPrompt
 from ninfer_lab.contract.result import CaptureOutcome
+from ninfer_lab.contract.search_report import SearchReport
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.contract.work import ForwardPhase, StateAccess
+from ninfer_lab.engine.catalog_controller import CatalogController
+from ninfer_lab.program.program import Program
 from simulation.content_machine import FORWARD_NS, answer_to
 from simulation.engine_world import EngineWorld, engine_world, prepared
 
@@ -274,3 +280,47 @@ def test_closing_with_a_lane_left_behind_is_a_broken_law(monkeypatch: pytest.Mon
     monkeypatch.setattr(world.controller, "describe", lambda: busy)
     with pytest.raises(InvariantBroken, match="INV-15 every lane ends"):
         world.engine.close()
+
+
+# ── what an optional capture may not take ───────────────────────────────────────────────────────
+
+
+def test_a_capture_leaves_every_free_lane_its_slot() -> None:  # spec: STATE-1
+    options = EngineOptions(
+        max_concurrency=2, device_state_slots=0, max_context_tokens=256, kv_capacity_tokens=2048
+    )
+    world = engine_world(options)
+    first = world.submit(prepared(range(50), closure=40), output=30)
+    for _ in range(3):
+        world.engine.step()
+    second = world.submit(prepared(range(500, 550), closure=40), output=2)
+    world.finish(second)
+    tried = [event.result.outcome for event in world.events(CaptureTried)]
+    assert tried == [CaptureOutcome.NO_STATE_SLOT, CaptureOutcome.NO_STATE_SLOT]
+    assert not world.engine.is_idle, "the second did not wait for the first"
+    assert len(world.finish(first).output_tokens) == 30
+
+
+# ── laws that end the engine ────────────────────────────────────────────────────────────────────
+
+
+class NeverFits(CatalogController):
+    """Blocks every request, whatever is free."""
+
+    def admit(self, request: AdmissionRequest) -> Admission:
+        report = SearchReport(verdicts=(), chosen=None)
+        return TemporarilyBlocked(revision=self.revision, reason="no", report=report)
+
+
+def never_fits(options: ResolvedOptions, machine: MachineApi) -> CacheController:
+    program = Program(options, machine)
+    return NeverFits(ResourceManager(options, program), program)
+
+
+def test_a_head_blocked_while_nothing_runs_stops_the_engine() -> None:  # spec: INV-15
+    world = engine_world(design=never_fits)
+    world.submit(range(10))
+    with pytest.raises(InvariantBroken, match="INV-15"):
+        world.engine.run_until_idle()
+    with pytest.raises(NinferLabError, match="build a new engine"):
+        world.submit(range(10))
