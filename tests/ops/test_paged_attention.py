@@ -1,0 +1,110 @@
+"""Law: attention through a page table equals softmax attention over the row's own tokens in
+float64; what lies behind a frontier, or in other pages, never reaches it.
+"""
+
+# spec: KV-6
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import pytest
+import torch
+from torch import Tensor
+
+from ninfer_kernels.kv_pages.reference import append
+from ninfer_kernels.kv_pages.rows import PAGE_TOKENS, PagedRows
+from ninfer_kernels.kv_pages.scratch import GatherMeter
+from ninfer_kernels.paged_attention import cpu, reference
+from ops.rows import normal, paged_rows, relative_rms
+
+FORMS = [reference, cpu]
+HEADS = [(1, 1, 16), (4, 4, 8), (8, 2, 16), (6, 1, 24)]
+PREFILLS = [(0, 2), (0, 64), (0, 65), (1, 2), (63, 2), (64, 3), (65, 130), (200, 5)]
+DECODES = [[0], [63], [64], [0, 1, 62, 63, 64, 65, 128, 200]]
+
+
+def attended(query: Tensor, keys: Tensor, values: Tensor, start: int) -> Tensor:
+    """`[T, H, D]` in float64, token by token."""
+    outputs = []
+    for token in range(len(query)):
+        seen = slice(0, start + token + 1)
+        group = query.shape[1] // keys.shape[1]
+        k, v = (side[seen].double().repeat_interleave(group, 1) for side in (keys, values))
+        scores = torch.einsum("hd,lhd->hl", query[token].double(), k) / query.shape[-1] ** 0.5
+        outputs.append(torch.einsum("hl,lhd->hd", scores.softmax(-1), v))
+    return torch.stack(outputs)
+
+
+def filled_pages(
+    spans: list[tuple[int, int]], kv_heads: int, dim: int, dtype: torch.dtype
+) -> tuple[PagedRows, Tensor, list[tuple[Tensor, Tensor]]]:
+    """Pages that hold each row's keys and values and NaN everywhere else."""
+    rows, page_count = paged_rows(spans)
+    layer_pages = torch.full((page_count, 2, PAGE_TOKENS, kv_heads, dim), torch.nan, dtype=dtype)
+    sides = []
+    for row, (start, new) in enumerate(spans):
+        keys = normal(start + new, kv_heads, dim, seed=10 + row).to(dtype)
+        values = normal(start + new, kv_heads, dim, seed=50 + row).to(dtype)
+        for position in range(start + new):
+            page = int(rows.row_page_ids[row][position // PAGE_TOKENS])
+            layer_pages[page, 0, position % PAGE_TOKENS] = keys[position]
+            layer_pages[page, 1, position % PAGE_TOKENS] = values[position]
+        sides.append((keys, values))
+    return rows, layer_pages, sides
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(("heads", "kv_heads", "dim"), HEADS)
+@pytest.mark.parametrize("form", FORMS)
+def test_prefill_from_any_frontier(
+    form: ModuleType, heads: int, kv_heads: int, dim: int, dtype: torch.dtype
+) -> None:
+    for start, new in PREFILLS:
+        rows, layer_pages, [(keys, values)] = filled_pages([(start, new)], kv_heads, dim, dtype)
+        query = normal(new, heads, dim, seed=3)
+        found = form.prefill(query, layer_pages, rows, GatherMeter())
+        expected = attended(query, keys, values, start)
+        assert found.shape == expected.shape
+        assert relative_rms(found, expected) < 2e-6, f"{new} tokens from {start}"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(("heads", "kv_heads", "dim"), HEADS)
+@pytest.mark.parametrize("form", FORMS)
+def test_decode_of_rows_at_their_own_frontiers(
+    form: ModuleType, heads: int, kv_heads: int, dim: int, dtype: torch.dtype
+) -> None:
+    for starts in DECODES:
+        rows, layer_pages, sides = filled_pages(
+            [(start, 1) for start in starts], kv_heads, dim, dtype
+        )
+        query = normal(len(starts), heads, dim, seed=4)
+        found = form.decode(query, layer_pages, rows, GatherMeter())
+        expected = torch.cat(
+            [attended(query[row : row + 1], *sides[row], start) for row, start in enumerate(starts)]
+        )
+        assert relative_rms(found, expected) < 2e-6, f"frontiers {starts}"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_gathered_byte_is_counted_and_nothing_is_kept(form: ModuleType) -> None:
+    spans = [(0, 1), (64, 1), (200, 1)]  # 1, 2 and 4 pages
+    rows, layer_pages, _ = filled_pages(spans, kv_heads=2, dim=8, dtype=torch.bfloat16)
+    meter = GatherMeter()
+    form.decode(normal(3, 4, 8, seed=5), layer_pages, rows, meter)
+    page_bytes = 2 * PAGE_TOKENS * 2 * 8 * 2
+    assert meter.total_bytes == 7 * page_bytes
+    assert (meter.call_count, meter.largest_call_bytes) == (3, 4 * page_bytes)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_appended_tokens_are_read_in_the_same_forward(form: ModuleType) -> None:
+    (rows, layer_pages, [(keys, values)]) = filled_pages([(70, 20)], 2, 8, torch.float32)
+    new_keys, new_values = normal(20, 2, 8, seed=6), normal(20, 2, 8, seed=7)
+    append(layer_pages, new_keys, new_values, rows)
+    query = normal(20, 4, 8, seed=8)
+    expected = attended(
+        query, torch.cat([keys[:70], new_keys]), torch.cat([values[:70], new_values]), 70
+    )
+    assert relative_rms(form.prefill(query, layer_pages, rows, GatherMeter()), expected) < 2e-6
