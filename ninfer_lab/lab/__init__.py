@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from ninfer_lab.lab import explain as explain
     from ninfer_lab.lab import figures as figures
     from ninfer_lab.lab import laws as laws
+    from ninfer_lab.lab import stories as stories
     from ninfer_lab.lab import tables as tables
+    from ninfer_lab.lab import worlds as worlds
     from ninfer_lab.lab.chat import Chat as Chat
     from ninfer_lab.lab.faults.fault import Fault as Fault
     from ninfer_lab.lab.faults.faulty_machine import breaking as breaking
@@ -52,7 +54,7 @@ _HOME_OF_NAME = {
 them.
 """
 
-_MODULES = ("experiments", "explain", "figures", "laws", "tables")
+_MODULES = ("experiments", "explain", "figures", "laws", "stories", "tables", "worlds")
 
 __all__ = [
     "CacheMode",
@@ -71,9 +73,11 @@ __all__ = [
     "figures",
     "laws",
     "open_engine",
+    "stories",
     "tables",
     "tiny_checkpoint",
     "trained_world",
+    "worlds",
 ]
 
 

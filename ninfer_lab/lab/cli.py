@@ -139,6 +139,31 @@ def bench(
     run_bench(BenchRequest(patterns=tuple(rows or ()), is_quick=quick), say=typer.echo)
 
 
+@app.command()
+def run(
+    world: Annotated[
+        str | None, typer.Argument(help="Name of a world, or the path of a .story file.")
+    ] = None,
+    machine: Annotated[
+        str, typer.Option(help="simulated, torch (in virtual time) or torch-wall-time.")
+    ] = "simulated",
+    lists: Annotated[bool, typer.Option("--list", help="Only list the worlds.")] = False,
+) -> None:
+    """Run a named world and print its request table."""
+    from ninfer_lab.lab import stories, worlds
+
+    if lists:
+        for name in worlds.names():
+            typer.echo(f"{name:<22} {stories.read(name).title}")
+        return
+    if world is None:
+        raise NinferLabError("world", found="none", legal=", ".join(worlds.names()))
+    machines = {each.value: each for each in worlds.Machine}
+    if machine not in machines:
+        raise NinferLabError("--machine", found=machine, legal=", ".join(machines))
+    typer.echo(str(worlds.run(worlds.named(world), machines[machine])))
+
+
 def _refuse(line: str) -> int:
     """Prints a mistake as one line and returns the exit code for it."""
     typer.echo(f"ninfer-lab: {' '.join(line.split())}", err=True)

@@ -1,0 +1,128 @@
+"""What came of a world?
+
+Owns `Run`, the value that running a world gives, and its request table as plain text, so that the
+command prints it where no data frames are installed. Decides nothing.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from ninfer_lab.contract.cache_controller import ControllerSnapshot
+from ninfer_lab.contract.events import Event
+from ninfer_lab.lab.story_client import Told
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class Machine(Enum):
+    """What a world is run on."""
+
+    SIMULATED = "simulated"
+    """No tensors, virtual time, scripted answers."""
+    TORCH = "torch"
+    """Real tensors, which take the virtual time that the world's truth says."""
+    TORCH_WALL_TIME = "torch-wall-time"
+    """Real tensors, and the time they really take."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A world that was run to its end.
+
+    Attributes:
+        told: Every request in the order of their ends, with its arrival and outcome.
+        events: Everything that was recorded.
+        lost_events_count: Older events that were not retained.
+        snapshot: What the cache design holds at the end.
+        start_ns: On the run's clock.
+        end_ns: On the run's clock.
+    """
+
+    world: str
+    title: str
+    machine: Machine
+    told: tuple[Told, ...]
+    events: tuple[Event, ...]
+    lost_events_count: int
+    snapshot: ControllerSnapshot
+    start_ns: int
+    end_ns: int
+
+    @property
+    def requests(self) -> pl.DataFrame:
+        """One row per request, with everything that the request log says."""
+        from ninfer_lab.lab import tables
+
+        return tables.requests(self.events)
+
+    def __str__(self) -> str:
+        rows = [_COLUMNS, *self._rows()]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join(
+                cell.ljust(width) if name in _WORDS else cell.rjust(width)
+                for cell, width, name in zip(row, widths, _COLUMNS, strict=True)
+            ).rstrip()
+            for row in rows
+        ]
+        return "\n".join((f"{self.world} ({self.machine.value}): {self.title}", *lines, self._sum))
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+    def _rows(self) -> Iterator[tuple[str, ...]]:
+        for told in sorted(self.told, key=lambda each: each.request):
+            log = told.outcome.log
+            path = log.prefix_reuse_path
+            yield (
+                str(told.request),
+                told.ask.conversation or "-",
+                _ms(told.arrival_ns - self.start_ns),
+                str(log.prompt_tokens),
+                str(log.prefix_cache_hit_tokens),
+                str(log.computed_prefill_tokens),
+                "-" if path is None else path.value,
+                str(log.completion_tokens),
+                log.finish_reason.value,
+                _ms(log.queue_wait_ns),
+                _ms(log.ttft_ns),
+                _ms(log.total_ns),
+            )
+
+    @property
+    def _sum(self) -> str:
+        logs = [told.outcome.log for told in self.told]
+        prompt_tokens = sum(log.prompt_tokens for log in logs)
+        hit_tokens = sum(log.prefix_cache_hit_tokens for log in logs)
+        return (
+            f"{len(logs)} requests in {(self.end_ns - self.start_ns) / 1e9:.3f} s;"
+            f" {hit_tokens} of {prompt_tokens} prompt tokens reused"
+            f" ({hit_tokens / prompt_tokens:.1%})"
+        )
+
+
+_COLUMNS = (
+    "request",
+    "conversation",
+    "arrival_ms",
+    "prompt_tokens",
+    "hit",
+    "computed",
+    "path",
+    "output_tokens",
+    "end",
+    "queue_ms",
+    "ttft_ms",
+    "total_ms",
+)
+_WORDS = frozenset(("conversation", "path", "end"))
+
+
+def _ms(duration_ns: int | None) -> str:
+    return "-" if duration_ns is None else f"{duration_ns / 1e6:.1f}"
