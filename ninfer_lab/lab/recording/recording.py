@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -21,6 +22,9 @@ from ninfer_lab.engine.engine import Engine
 from ninfer_lab.lab import tables
 from ninfer_lab.lab.recording import frames, misses, rebuilt, recording_file
 from ninfer_lab.lab.recording.recording_file import FileContent, RecordingError, RunFacts
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +133,22 @@ class Recording:
         """Every change's ordinal, and the ledger after it."""
         return rebuilt.walk(self.events)
 
-    # ── tables: polars frames; `.to_pandas()` is one call away ──────────────────────────────────
+    # ── tables: polars frames, pandas one call away ─────────────────────────────────────────────
+
+    def pandas(self, name: str) -> pd.DataFrame:
+        """A table as a pandas frame: `recording.pandas("requests")`.
+
+        Polars' own conversion wants pyarrow, which is larger than all the rest.
+
+        Raises:
+            AttributeError: No such table.
+        """
+        import pandas as pd
+
+        frame = getattr(self, name)
+        if not isinstance(frame, pl.DataFrame):
+            raise AttributeError(f"{name!r} is no table of a recording")
+        return pd.DataFrame(frame.to_dict(as_series=False), columns=frame.columns)
 
     @property
     def requests(self) -> pl.DataFrame:
