@@ -138,7 +138,8 @@ class Engine:
                     return
                 case PermanentlyInfeasible():
                     self._scheduler.withdraw(request.id)
-                    self._conclude(request, FinishReason.FAILED, error=answer.reason)
+                    closed = self._closed_answer(request, FinishReason.FAILED)
+                    self._conclude(request, closed, error=answer.reason)
 
     def _activate(self, request: Request, admission: Admitted) -> None:
         now_ns = self._clock.now_ns()
@@ -206,13 +207,12 @@ class Engine:
         if settlement.published is not None:
             at_ns = self._clock.now_ns()
             self._emit(narration.published(request, settlement.published, at_ns))
-        self._conclude(request, reason, error=error)
+        self._conclude(request, answer, error=error)
 
     def _conclude(
-        self, request: Request, reason: FinishReason, *, error: str | None = None
+        self, request: Request, answer: AcceptedText, *, error: str | None = None
     ) -> None:
         """Writes the log and keeps the outcome; the running record is gone."""
-        answer = self._closed_answer(request, reason)
         log = narration.finished(
             request, answer, self._controller.occupancy(), error, self._clock.now_ns()
         )
@@ -276,7 +276,7 @@ class Engine:
                 self._settle(running, FinishReason.CANCELLED)
             else:
                 self._scheduler.withdraw(request)
-                self._conclude(running, FinishReason.CANCELLED)
+                self._conclude(running, self._closed_answer(running, FinishReason.CANCELLED))
 
     def outcome(self, request: RequestId) -> RequestOutcome:
         """What remains of an ended request.
