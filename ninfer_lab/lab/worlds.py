@@ -1,9 +1,8 @@
 """Which small worlds are there, and how is one run?
 
-Owns `World`, a story together with the model and the machine it plays on, and `run`, which tells
-the same story to the simulated machine or to real tensors. What a world's machine really takes is
-one value (`truth`), what a planner believes of it another (`belief`, resolved from the presets);
-they are equal unless somebody replaces one.
+Owns the settings in which stories play, the world of every shipped story, and `run`, which tells
+one story to the simulated machine or to real tensors. Planners here are right about their machine;
+who studies the opposite replaces a world's `truth`.
 Does not know how a story is told (`story_client`).
 """
 
@@ -15,15 +14,13 @@ from pathlib import Path
 from types import MappingProxyType
 
 from ninfer_lab.contract.clock import Clock, MonotonicClock, VirtualClock
-from ninfer_lab.contract.device_timing import DeviceTiming, SimulatedDevice
 from ninfer_lab.contract.errors import OptionsError
-from ninfer_lab.contract.numerics import ModelDtype
 from ninfer_lab.contract.options import PAGE_TOKENS
 from ninfer_lab.contract.recording_options import DECISIONS_ONLY, RecordingOptions
 from ninfer_lab.contract.token_source import TokenSource
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.cost.decode_timing import RTX_5090_27B, decode_timing
-from ninfer_lab.cost.machine_cost_model import MachineCostModel, timing_from_model
+from ninfer_lab.cost.machine_cost_model import timing_from_model
 from ninfer_lab.cost.preset_file import shipped_presets
 from ninfer_lab.cost.presets import GENERIC, resolve_cost_model
 from ninfer_lab.engine.assembly import (
@@ -42,7 +39,7 @@ from ninfer_lab.lab import stories
 from ninfer_lab.lab.serving import open_engine, tiny_checkpoint
 from ninfer_lab.lab.story import Story
 from ninfer_lab.lab.story_client import SpellAnswer, StoryAnswers, StoryClient
-from ninfer_lab.lab.world_run import Machine, Run
+from ninfer_lab.lab.world import Machine, Run, World
 from ninfer_lab.models.qwen3_5.config import ModelGeometry, read_geometry
 from ninfer_lab.models.qwen3_5.geometries import QWEN3_5_27B
 from ninfer_lab.models.qwen3_5.measurement import kv_page_bytes, prefill_signature
@@ -50,34 +47,6 @@ from ninfer_lab.models.qwen3_5.measurement import kv_page_bytes, prefill_signatu
 __all__ = ["Machine", "Run", "World", "named", "names", "run"]
 
 RTX_5090 = "nvidia-geforce-rtx-5090-sm120"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class World:
-    """A story and where it plays.
-
-    Attributes:
-        geometry: Of the model; pages and images are counted in its bytes.
-        dtype: Of weights and KV.
-        belief: What a planner holds of the machine, with where each part was found.
-        truth: What the machine really takes.
-        checkpoint: Its tokenizer and template serve chats and its weights the torch machines;
-            without one there are token recipes alone, simulated alone.
-    """
-
-    name: str
-    story: Story
-    geometry: ModelGeometry
-    dtype: ModelDtype
-    belief: MachineCostModel
-    truth: DeviceTiming
-    checkpoint: Path | None = None
-
-    @property
-    def device(self) -> SimulatedDevice:
-        """Truth and sizes, as a machine without tensors has them."""
-        page_bytes = kv_page_bytes(self.geometry, self.dtype)
-        return SimulatedDevice(timing=self.truth, kv_page_bytes=page_bytes)
 
 
 def names() -> tuple[str, ...]:
@@ -149,8 +118,7 @@ def run(
         start_ns = clock.now_ns()
         told = client.tell()
         return Run(
-            world=world.name,
-            title=world.story.title,
+            world=world,
             machine=machine,
             told=told,
             events=engine.events,

@@ -1,7 +1,10 @@
-"""What came of a world?
+"""What is a world, and what came of one?
 
-Owns `Run`, the value that running a world gives, and its request table as plain text, so that the
-command prints it where no data frames are installed. Decides nothing.
+Owns `World`, a story together with the model and the machine it plays on, and `Run`, the value that
+running one gives, with its request table as plain text, so that the command prints it where no data
+frames are installed. What a world's machine really takes is one value (`truth`), what a planner
+believes of it another (`belief`). Does not know which worlds there are, nor how one is run
+(`worlds`).
 """
 
 from __future__ import annotations
@@ -10,14 +13,24 @@ import html
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ninfer_lab.contract.cache_controller import ControllerSnapshot
+from ninfer_lab.contract.device_timing import DeviceTiming, SimulatedDevice
 from ninfer_lab.contract.events import Event
+from ninfer_lab.contract.numerics import ModelDtype
+from ninfer_lab.cost.machine_cost_model import MachineCostModel
+from ninfer_lab.lab.story import Story
 from ninfer_lab.lab.story_client import Told
+from ninfer_lab.models.qwen3_5.config import ModelGeometry
+from ninfer_lab.models.qwen3_5.measurement import kv_page_bytes, prefill_signature
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from ninfer_lab.lab.recording.recording import Recording
 
 
 class Machine(Enum):
@@ -29,6 +42,34 @@ class Machine(Enum):
     """Real tensors, which take the virtual time that the world's truth says."""
     TORCH_WALL_TIME = "torch-wall-time"
     """Real tensors, and the time they really take."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """A story and where it plays.
+
+    Attributes:
+        geometry: Of the model; pages and images are counted in its bytes.
+        dtype: Of weights and KV.
+        belief: What a planner holds of the machine, with where each part was found.
+        truth: What the machine really takes.
+        checkpoint: Its tokenizer and template serve chats and its weights the torch machines;
+            without one there are token recipes alone, simulated alone.
+    """
+
+    name: str
+    story: Story
+    geometry: ModelGeometry
+    dtype: ModelDtype
+    belief: MachineCostModel
+    truth: DeviceTiming
+    checkpoint: Path | None = None
+
+    @property
+    def device(self) -> SimulatedDevice:
+        """Truth and sizes, as a machine without tensors has them."""
+        page_bytes = kv_page_bytes(self.geometry, self.dtype)
+        return SimulatedDevice(timing=self.truth, kv_page_bytes=page_bytes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +85,7 @@ class Run:
         end_ns: On the run's clock.
     """
 
-    world: str
-    title: str
+    world: World
     machine: Machine
     told: tuple[Told, ...]
     events: tuple[Event, ...]
@@ -55,11 +95,27 @@ class Run:
     end_ns: int
 
     @property
+    def recording(self) -> Recording:
+        """The run as tables, pictures and one file."""
+        from ninfer_lab.lab.recording.recording import Recording  # data frames are an extra
+        from ninfer_lab.lab.recording.recording_file import RunFacts
+
+        world = self.world
+        facts = RunFacts(
+            world=world.name,
+            seed=None,
+            options=world.story.options.resolve(),
+            geometry=world.story.setting,
+            prefill_signature=prefill_signature(world.geometry, world.dtype),
+            kv_page_bytes=world.device.kv_page_bytes,
+            package_version=version("ninfer-lab"),
+        )
+        return Recording(facts=facts, events=self.events, lost_events_count=self.lost_events_count)
+
+    @property
     def requests(self) -> pl.DataFrame:
         """One row per request, with everything that the request log says."""
-        from ninfer_lab.lab import tables
-
-        return tables.requests(self.events)
+        return self.recording.requests
 
     def __str__(self) -> str:
         rows = [_COLUMNS, *self._rows()]
@@ -71,7 +127,8 @@ class Run:
             ).rstrip()
             for row in rows
         ]
-        return "\n".join((f"{self.world} ({self.machine.value}): {self.title}", *lines, self._sum))
+        head = f"{self.world.name} ({self.machine.value}): {self.world.story.title}"
+        return "\n".join((head, *lines, self._sum))
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
