@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from types import FrameType, TracebackType
 
 
-@contextmanager
-def deferred_interrupts() -> Iterator[None]:
+def deferred_interrupts() -> AbstractContextManager[None]:
     """Holds an interrupt back until the block has ended.
 
     In other threads, and where the host has installed no Python handler, interrupts never arrive
@@ -23,23 +23,36 @@ def deferred_interrupts() -> Iterator[None]:
     Raises:
         KeyboardInterrupt: On leaving, if SIGINT came meanwhile and the block did not raise itself.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    previous = signal.getsignal(signal.SIGINT)
-    if not callable(previous):
-        yield
-        return
-    came = False
+    return _Deferral()
 
-    def remember(_signal: int, _frame: object) -> None:
-        nonlocal came
-        came = True
 
-    signal.signal(signal.SIGINT, remember)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, previous)
-    if came:
-        raise KeyboardInterrupt
+class _Deferral(AbstractContextManager[None]):
+    """A class and no generator: every step of the engine opens one."""
+
+    __slots__ = ("_came", "_previous")
+
+    def __init__(self) -> None:
+        self._came = False
+        self._previous: Callable[[int, FrameType | None], object] | None = None
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return
+        previous = signal.getsignal(signal.SIGINT)
+        if callable(previous):
+            self._previous = previous
+            signal.signal(signal.SIGINT, self._remember)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._previous is not None:
+            signal.signal(signal.SIGINT, self._previous)
+        if self._came and error is None:
+            raise KeyboardInterrupt
+
+    def _remember(self, _signal: int, _frame: FrameType | None) -> None:
+        self._came = True

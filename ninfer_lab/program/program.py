@@ -43,6 +43,7 @@ from ninfer_lab.contract.work import Cut
 from ninfer_lab.program.execution.forward_step import begin_cut, commit_cut
 from ninfer_lab.program.planning.exact_identity import compare
 from ninfer_lab.program.planning.resource_projection import project_admission
+from ninfer_lab.program.storage.active_sequence import ActiveSequence
 from ninfer_lab.program.storage.ledger import Ledger
 from ninfer_lab.program.transactions.activation import activate
 from ninfer_lab.program.transactions.capture import capture
@@ -174,7 +175,7 @@ class Program:
         sequence = self._ledger.sequence(handle)
         if commit_cut(self._ledger, sequence):
             self._resource_revision += 1
-        return self.capture_planned(handle)
+        return self._capture_planned(sequence)
 
     def accept(self, handle: SequenceHandle, token_id: int) -> None:
         """A drawn token joins the exact history."""
@@ -182,10 +183,10 @@ class Program:
 
     def capture_planned(self, handle: SequenceHandle) -> CaptureResult:
         """Captures the checkpoint planned at the current frontier, if one is and there is room."""
-        sequence = self._ledger.sequence(handle)
-        planned = next(
-            (c for c in sequence.captures if c.frontier_tokens == sequence.frontier_tokens), None
-        )
+        return self._capture_planned(self._ledger.sequence(handle))
+
+    def _capture_planned(self, sequence: ActiveSequence) -> CaptureResult:
+        planned = sequence.planned_capture()
         if planned is None or sequence.pinned_read:
             return CaptureResult(
                 outcome=CaptureOutcome.NOT_WANTED, frontier_tokens=sequence.frontier_tokens

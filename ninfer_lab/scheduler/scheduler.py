@@ -68,8 +68,11 @@ class Scheduler:
         A head that was blocked is tried again only once the revision has moved (RES-1). Cache value
         never reorders requests: nobody overtakes it (INV-1).
         """
-        head, free = self._queue.head(), self._lanes.free()
-        if head is None or not free:
+        head = self._queue.head()
+        if head is None:
+            return None
+        free = self._lanes.free()
+        if not free:
             return None
         if self._blocked is not None and self._blocked == _Blocked(request=head, revision=revision):
             return None

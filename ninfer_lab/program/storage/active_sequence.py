@@ -93,6 +93,13 @@ class ActiveSequence:
         )
         return min(limits)
 
+    def planned_capture(self) -> PlannedCapture | None:
+        """The checkpoint wanted at the current frontier, if one is."""
+        for capture in self.captures:
+            if capture.frontier_tokens == self.frontier_tokens:
+                return capture
+        return None
+
     @property
     def placement(self) -> SequencePlacement:
         """What a picture shows."""
