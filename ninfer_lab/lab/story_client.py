@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from ninfer_lab.contract.clock import Clock
-from ninfer_lab.contract.errors import InvariantBroken, PromptError
+from ninfer_lab.contract.errors import OptionsError, PromptError
 from ninfer_lab.contract.events import Event, ForwardRan, RequestFinished
 from ninfer_lab.contract.ids import RequestId
 from ninfer_lab.contract.output import FinishReason
@@ -132,6 +132,7 @@ class StoryClient:
 
         Raises:
             StoryError: A request that the engine refuses, or that cannot be made, with its line.
+            OptionsError: The recording forgets events before they can be seen.
         """
         self._plan.begin(self._start_ns)
         while self._running or self._plan.is_waiting:
@@ -140,15 +141,17 @@ class StoryClient:
                 self._clock.wait_until(self._plan.next_ns)
                 continue
             report = self._engine.step()
-            if not report.did_something:
-                raise InvariantBroken("INV-15 every request ends", f"stuck: {self._engine!r}")
+            if not report.did_something:  # the end of somebody was no longer among the events
+                legal = "as many as one step has, for a client learns from them who has ended"
+                raise OptionsError("recording.retained_events", found="too few", legal=legal)
             self._notice(report.events)
         return tuple(self._told)
 
     def _send_what_has_arrived(self) -> None:
         while self._plan.is_waiting and self._plan.next_ns <= self._clock.now_ns():
             arrival_ns, ordinal, ask = self._plan.take()
-            prompt = self._prompt(ask)
+            history = self._history(ask)
+            prompt = self._prompt(ask, history)
             options = replace(ask.options, max_output_tokens=_output_limit(ask))
             answer = None if self._answers is None else self._scripted(ask)
             try:
@@ -160,7 +163,7 @@ class StoryClient:
             if self._answers is not None and answer is not None:
                 self._answers.script(request, answer)
             self._running[request] = _Sent(
-                ask=ask, ordinal=ordinal, arrival_ns=arrival_ns, prompt=prompt
+                ask=ask, ordinal=ordinal, arrival_ns=arrival_ns, history=history, prompt=prompt
             )
 
     def _notice(self, events: Sequence[Event]) -> None:
@@ -184,27 +187,11 @@ class StoryClient:
         if self._answers is not None:
             self._answers.forget(request)
         if sent.ask.conversation is not None:
-            self._histories[sent.ask.conversation] = self._history_after(sent, outcome)
+            self._histories[sent.ask.conversation] = _history_after(sent, outcome)
         self._plan.ended(sent.ordinal, self._clock.now_ns())
         self._told.append(
             Told(ask=sent.ask, request=request, arrival_ns=sent.arrival_ns, outcome=outcome)
         )
-
-    def _history_after(self, sent: _Sent, outcome: RequestOutcome) -> _History:
-        """With the answer; one that was cancelled or failed leaves the history as it was."""
-        if outcome.answer.finished in (FinishReason.CANCELLED, FinishReason.FAILED):
-            return self._history(sent.ask)
-        match sent.prompt:
-            case ChatPrompt(messages=messages):
-                answer = outcome.answer
-                said = Message(
-                    role=Role.ASSISTANT, content=answer.content, reasoning=answer.reasoning
-                )
-                return (*messages, said)
-            case TokenPrompt(tokens=tokens):
-                return tokens + TokenSpan(outcome.output_tokens)
-            case _:
-                assert_never(sent.prompt)
 
     # ── what a request is made of ───────────────────────────────────────────────────────────────
 
@@ -213,8 +200,7 @@ class StoryClient:
         empty: _History = () if isinstance(ask.turn, ChatTurn) else TokenSpan()
         return empty if own is None else self._histories.get(own, empty)
 
-    def _prompt(self, ask: Ask) -> PromptInput:
-        history = self._history(ask)
+    def _prompt(self, ask: Ask, history: _History) -> PromptInput:
         match ask.turn:
             case ChatTurn(dropped_messages=dropped, messages=messages):
                 assert isinstance(history, tuple)
@@ -260,8 +246,24 @@ class _Sent:
     ask: Ask
     ordinal: int
     arrival_ns: int
+    history: _History
     prompt: PromptInput
     drawn_tokens: int = 0
+
+
+def _history_after(sent: _Sent, outcome: RequestOutcome) -> _History:
+    """With the answer; one that was cancelled or failed leaves the history as it was."""
+    if outcome.answer.finished in (FinishReason.CANCELLED, FinishReason.FAILED):
+        return sent.history
+    match sent.prompt:
+        case ChatPrompt(messages=messages):
+            answer = outcome.answer
+            said = Message(role=Role.ASSISTANT, content=answer.content, reasoning=answer.reasoning)
+            return (*messages, said)
+        case TokenPrompt(tokens=tokens):
+            return tokens + TokenSpan(outcome.output_tokens)
+        case _:
+            assert_never(sent.prompt)
 
 
 class _Arrivals:

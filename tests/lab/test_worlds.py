@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from ninfer_lab.contract.errors import OptionsError
-from ninfer_lab.contract.events import ForwardRan, RequestAdmitted
+from ninfer_lab.contract.events import ForwardRan, RequestAdmitted, RequestSubmitted
 from ninfer_lab.contract.options import ContextCache
 from ninfer_lab.contract.output import FinishReason
+from ninfer_lab.contract.recording_options import RecordingOptions
 from ninfer_lab.contract.work import ForwardPhase
 from ninfer_lab.lab import cli, stories, worlds
 from ninfer_lab.lab.story import Ask, StoryError
@@ -82,6 +83,17 @@ def test_a_chat_repeats_its_messages_and_a_side_request_may_begin_with_them() ->
     assert fourth.outcome.log.prompt_tokens > third.outcome.log.prompt_tokens, "with its history"
 
 
+def test_a_copied_history_goes_its_own_way() -> None:
+    run = told(
+        "tokens a\n  prompt: x[50]\n  answer: out[4]\n"
+        "tokens b\n  from: a\n  drop: 4 tokens\n  prompt: y[7]\n  answer: out[2]\n"
+        "tokens a\n  prompt: z[9]\n  answer: out[1]\n"
+        "tokens b\n  prompt: z[9]\n  answer: out[1]\n"
+    )
+    lengths_tokens = [each.outcome.log.prompt_tokens for each in by_request(run)]
+    assert lengths_tokens == [50, 50 + 7, 54 + 9, 57 + 2 + 9]
+
+
 def test_a_cancelled_answer_does_not_join_the_history() -> None:
     run = told(
         "tokens a\n  prompt: x[90]\n  answer: out[9]\n  cancel: 2 tokens\n"
@@ -102,6 +114,16 @@ def test_an_idle_engine_waits_for_the_next_arrival() -> None:
     assert only.arrival_ns == 5 * SECOND_NS
     assert only.outcome.log.queue_wait_ns == 0
     assert run.end_ns == 5 * SECOND_NS + only.outcome.log.total_ns
+
+
+def test_who_comes_while_a_forward_runs_is_taken_in_when_it_ends() -> None:
+    body = "tokens\n  prompt: x[900]\n  answer: a[1]\n"
+    run = told(f"options\n  max_concurrency: 2\n{body}{body}  at: 1 ms\n")
+    late = by_request(run)[1]
+    (prefill, *_) = [event for event in run.events if isinstance(event, ForwardRan)]
+    submitted = [event for event in run.events if isinstance(event, RequestSubmitted)]
+    assert late.arrival_ns == SECOND_NS // 1000 < prefill.at_ns
+    assert submitted[1].at_ns == prefill.at_ns
 
 
 def test_by_default_a_request_comes_when_the_one_before_it_has_ended() -> None:
@@ -146,6 +168,14 @@ def test_a_request_that_cannot_be_sent_is_named(body: str, on: World, error: str
     with pytest.raises(StoryError) as refused:  # spec: BAD-1
         told(body, on=on)
     assert str(refused.value).startswith(error)
+
+
+def test_a_recording_too_short_to_see_who_ended_is_refused() -> None:
+    ask = "tokens\n  prompt: x[9]\n  at: 0 s\n  answer: a"
+    head = "story t\nsetting s\noptions\n  max_concurrency: 2\n"
+    story = stories.parse(f"{head}{ask}[4]\n{ask}[3]\n")  # so that both end in one forward
+    with pytest.raises(OptionsError, match=r"recording\.retained_events: found too few"):
+        worlds.run(replace(LARGE, story=story), recording=RecordingOptions(retained_events=1))
 
 
 def test_an_answer_that_ends_too_early_fails_the_request_alone() -> None:

@@ -116,6 +116,14 @@ def test_shipped_stories_go_the_same_way_in_both_worlds(name: str) -> None:
     require_same(worlds.named(name))
 
 
+def test_wall_time_changes_when_things_happen_and_not_what_is_said() -> None:
+    real, charged = worlds.run(TINY, Machine.TORCH_WALL_TIME), worlds.run(TINY, Machine.TORCH)
+    assert [each.outcome.output_tokens for each in real.told] == [
+        each.outcome.output_tokens for each in charged.told
+    ]
+    assert real.end_ns - real.start_ns != charged.end_ns - charged.start_ns
+
+
 def test_a_random_story_is_a_text_too() -> None:
     story: Story = random_story(3)
     assert stories.parse(stories.text_of(story)) == story
