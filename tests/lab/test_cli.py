@@ -59,5 +59,5 @@ def test_a_fault_of_the_program_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -
 def test_help_lists_every_command(arguments: tuple[str, ...]) -> None:
     done = run(*arguments)
     assert (done.returncode, done.stderr) == (0, "")
-    for command in ("start", "build-notebooks", "train-tiny", "bench"):
+    for command in ("start", "run", "build-notebooks", "train-tiny", "bench"):
         assert command in done.stdout
