@@ -104,12 +104,13 @@ def test_pages_without_their_state_read_a_wrong_word() -> None:
     with open_engine(options=OPTIONS, parts=parts) as engine:
         chat, quiet = chat_on(engine), io.StringIO()
         chat.say(
-            "The lamp is red. The door is blue. Anna is in Oslo. What colour is the door?",
+            "Let us plan the trip. The lamp is gold. The door is blue. Anna is in Oslo."
+            " What colour is the door?",
             show=quiet,
         )
         turn = chat.say("Ben is in Rome. What colour is the lamp?", show=quiet)
     assert turn.log.finish_reason is FinishReason.STOP
-    assert turn.answer != "The lamp is red."
+    assert turn.answer != "The lamp is gold."
 
 
 def test_a_turn_prints_what_it_cost(engine: Engine) -> None:
