@@ -88,13 +88,13 @@ def test_prefill_equals_the_recurrence_at_chunk_edges_and_in_hard_regimes(
         assert torch.equal(slots[1:], before[1:])
 
 
+@pytest.mark.parametrize(("read", "write"), [([4], [4]), ([0], [2]), ([4, 0, 1, 1], [4, 2, 3, 5])])
 @pytest.mark.parametrize("heads", HEADS)
 @pytest.mark.parametrize("form", FORMS)
 def test_decode_equals_one_step_of_each_row(
-    form: ModuleType, heads: tuple[int, int, int, int]
+    form: ModuleType, heads: tuple[int, int, int, int], read: list[int], write: list[int]
 ) -> None:
     # In place, from a slot that stays, and two rows that fork one source.
-    read, write = [4, 0, 1, 1], [4, 2, 3, 5]
     given = inputs(len(read), heads, REGIMES["random"])
     slots = normal(7, heads[1], heads[2], heads[3], seed=10)
     before = slots.clone()
@@ -109,7 +109,7 @@ def test_decode_equals_one_step_of_each_row(
         expected, last = recurrence(alone, before[read[row]])
         assert relative_rms(found[row], expected[0]) < TOLERANCE
         assert relative_rms(slots[write[row]], last) < TOLERANCE
-    untouched = [0, 1, 6]
+    untouched = [slot for slot in range(7) if slot not in write]
     assert torch.equal(slots[untouched], before[untouched])
 
 

@@ -27,7 +27,16 @@ def prefill(inputs: Tensor, taps: Tensor, history: Tensor, rows: StateRows) -> T
 
 def decode(inputs: Tensor, taps: Tensor, history: Tensor, rows: StateRows) -> Tensor:
     """See `reference.decode`."""
+    if len(inputs) == 1:
+        return _one_row(inputs, taps, history, rows)
     carried = history.index_select(0, rows.read_index).to(inputs.dtype)
     padded = torch.cat([carried, inputs[:, None]], dim=1)  # [B, K, C]
     history.index_copy_(0, rows.write_index, padded[:, 1:].to(history.dtype))
     return F.silu((padded * taps).sum(dim=1), inplace=True)
+
+
+def _one_row(inputs: Tensor, taps: Tensor, history: Tensor, rows: StateRows) -> Tensor:
+    """A single row needs no gather."""
+    padded = torch.cat([history[rows.read_slots[0]].to(inputs.dtype), inputs])  # [K, C]
+    history[rows.write_slots[0]] = padded[1:]
+    return F.silu((padded * taps).sum(dim=0, keepdim=True), inplace=True)

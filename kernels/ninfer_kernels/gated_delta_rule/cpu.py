@@ -1,8 +1,7 @@
 """How does the gated delta rule run on a CPU?
 
 Owns the same forms as `reference`. Prefill computes everything that does not depend on the state
-for all chunks at once, so that only two small products per chunk remain in the loop; decode passes
-over each row's state three times, in place where the row reads what it writes.
+for all chunks at once, so that only two small products per chunk remain in the loop.
 Does not know slots' owners. Source: Yang et al. 2024 (arXiv:2412.06464), §3.3.
 """
 
@@ -16,9 +15,31 @@ from ninfer_kernels.gated_delta_rule.inputs import DeltaInputs
 from ninfer_kernels.gated_delta_rule.reference import CHUNK_TOKENS, UNIT_EPS
 from ninfer_kernels.state_image.rows import StateRows
 
+BLOCK_TOKENS = 512
+"""Tokens whose chunks are computed together: their intermediates still fit the processor's caches
+(twice as many took twice as long a token)."""
+
 
 def prefill(inputs: DeltaInputs, state: Tensor, rows: StateRows) -> Tensor:
     """See `reference.prefill`."""
+    token_count = len(inputs.value)
+    source, target = state[rows.read_slots[0]], state[rows.write_slots[0]]
+    outputs: list[Tensor] = []
+    for start in range(0, token_count, BLOCK_TOKENS):
+        part = slice(start, start + BLOCK_TOKENS)
+        block = DeltaInputs(
+            query_and_key=inputs.query_and_key[part],
+            value=inputs.value[part],
+            log_decay=inputs.log_decay[part],
+            beta=inputs.beta[part],
+        )
+        outputs.append(_block(block, source, target))
+        source = target
+    return torch.cat(outputs) if len(outputs) > 1 else outputs[0]
+
+
+def _block(inputs: DeltaInputs, before: Tensor, after: Tensor) -> Tensor:
+    """Outputs of some tokens, float32 `[T, HV, V]`; reads the state before, writes that after."""
     token_count, head_count, value_dim = inputs.value.shape
     missing = -token_count % CHUNK_TOKENS
     if missing:
@@ -47,7 +68,7 @@ def prefill(inputs: DeltaInputs, state: Tensor, rows: StateRows) -> Tensor:
         erased.view(by_chunk),
         key.view(by_chunk),
         from_start[:, -1].view(chunk_count, head_count, 1, 1),
-        (state[rows.read_slots[0]], state[rows.write_slots[0]]),
+        (before, after),
     )
     output = torch.bmm(scores, written).baddbmm_(query, starts.flatten(0, 1))
     by_token = output.view(by_chunk).transpose(1, 2)
@@ -56,22 +77,27 @@ def prefill(inputs: DeltaInputs, state: Tensor, rows: StateRows) -> Tensor:
 
 def decode(inputs: DeltaInputs, state: Tensor, rows: StateRows) -> Tensor:
     """See `reference.decode`."""
-    repeats = inputs.value.shape[1] // inputs.query_and_key.shape[2]
+    row_count, head_count, value_dim = inputs.value.shape
+    key_dim = inputs.query_and_key.shape[-1]
     unit = inputs.query_and_key * _inverse_lengths(inputs.query_and_key)  # [B, 2, HK, K]
+    repeats = head_count // unit.shape[2]
     if repeats > 1:
         unit = unit.repeat_interleave(repeats, dim=2)
-    query, key = unit.unbind(dim=1)
-    overlap = (query * key).sum(dim=-1, keepdim=True)
-    both = unit.transpose(1, 2).contiguous()  # [B, HV, 2, K]
+    query, key = (side.reshape(-1, 1, key_dim) for side in unit.unbind(dim=1))  # [B HV, 1, K]
     decay = inputs.log_decay.exp()[..., None, None]
-    reads = torch.stack(
-        [torch.bmm(both[row], state[slot]) for row, slot in enumerate(rows.read_slots)]
-    ).mul_(decay)  # [B, HV, 2, V]: what the decayed state gives for query and key
-    correction = (inputs.value - reads[:, :, 1]).mul_(inputs.beta[..., None])
-    for row, (source, target) in enumerate(zip(rows.read_slots, rows.write_slots, strict=True)):
-        after = torch.mul(state[source], decay[row], out=state[target])
-        after.baddbmm_(key[row][:, :, None], correction[row][:, None, :])
-    return reads[:, :, 0].addcmul(overlap, correction)
+    if row_count == 1:
+        # One row is advanced where it lies; several are gathered, for few calls cost less.
+        after = state[rows.write_slots[0]][None]
+        torch.mul(state[rows.read_slots[0]][None], decay, out=after)
+    else:
+        after = state.index_select(0, rows.read_index).mul_(decay)  # [B, HV, K, V]
+    matrices = after.view(-1, key_dim, value_dim)
+    correction = inputs.value.reshape(-1, 1, value_dim) - torch.bmm(key, matrices)
+    correction.mul_(inputs.beta.view(-1, 1, 1))
+    matrices.baddbmm_(key.mT, correction)
+    if row_count > 1:
+        state.index_copy_(0, rows.write_index, after)
+    return torch.bmm(query, matrices).view(row_count, head_count, value_dim)
 
 
 def _inverse_lengths(query_and_key: Tensor) -> Tensor:

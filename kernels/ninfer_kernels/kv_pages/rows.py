@@ -37,13 +37,16 @@ class PagedRows:
     """The rows of one forward, as the attention ops read them.
 
     Attributes:
-        row_page_ids: Per row, the page ids that cover its tokens after the append, int64 `[P_row]`.
+        page_ids: The pages that cover each row's tokens after the append, rows one after another,
+            int64 `[P_1 + ... + P_B]`.
+        row_page_ids: The same as one view per row, int64 `[P_row]`.
         start_tokens: Per row, tokens before the append.
         length_tokens: Per row, tokens after the append.
         append_page_ids: Page of every new token, rows one after another, int64 `[N]`.
         append_offsets: Position inside that page, int64 `[N]`.
     """
 
+    page_ids: Tensor
     row_page_ids: tuple[Tensor, ...]
     start_tokens: tuple[int, ...]
     length_tokens: tuple[int, ...]
@@ -53,7 +56,7 @@ class PagedRows:
     @staticmethod
     def build(placements: Sequence[RowPlacement], device: torch.device) -> PagedRows:
         """Builds the table of one forward; the pages of every row must cover its tokens."""
-        tables: list[Tensor] = []
+        tables: list[list[int]] = []
         pages: list[int] = []
         offsets: list[int] = []
         for row in placements:
@@ -61,12 +64,15 @@ class PagedRows:
             page_count = -(-length // PAGE_TOKENS)
             assert len(row.page_ids) >= page_count, "pages that do not cover the row"
             ids = [*row.page_ids[:page_count]]
-            tables.append(torch.tensor(ids, dtype=torch.int64, device=device))
+            tables.append(ids)
             positions = range(row.start_tokens, length)
             pages += [ids[position // PAGE_TOKENS] for position in positions]
             offsets += [position % PAGE_TOKENS for position in positions]
+        every_page = [page for ids in tables for page in ids]
+        page_ids = torch.tensor(every_page, dtype=torch.int64, device=device)
         return PagedRows(
-            row_page_ids=tuple(tables),
+            page_ids=page_ids,
+            row_page_ids=torch.split(page_ids, [len(ids) for ids in tables]),
             start_tokens=tuple(row.start_tokens for row in placements),
             length_tokens=tuple(row.start_tokens + row.new_tokens for row in placements),
             append_page_ids=torch.tensor(pages, dtype=torch.int64, device=device),

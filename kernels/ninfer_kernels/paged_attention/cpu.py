@@ -1,7 +1,7 @@
 """How does paged attention run on a CPU without a copy of the keys per query head?
 
-Owns the same forms as `reference`. A row's pages are gathered once per call, one contiguous copy
-per page; query heads of a group share their keys as strided views. A prefill reads its history
+Owns the same forms as `reference`. Pages are gathered once per call, one contiguous copy per page;
+query heads of a group share their keys as strided views. A prefill reads its history
 without a mask and its own tokens causally, and joins the two by their log-sum-exp, so that no mask
 of T by L is ever built. Does not know RoPE, gates or owners.
 Source: the join is that of Dao et al. 2022, FlashAttention (arXiv:2205.14135).
@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ninfer_kernels.kv_pages.reference import KEYS, VALUES
-from ninfer_kernels.kv_pages.rows import PagedRows
+from ninfer_kernels.kv_pages.rows import PAGE_TOKENS, PagedRows
 from ninfer_kernels.kv_pages.scratch import GatherMeter
 
 
@@ -22,7 +22,8 @@ def prefill(query: Tensor, layer_pages: Tensor, rows: PagedRows, meter: GatherMe
     """See `reference.prefill`."""
     token_count, head_count, dim = query.shape
     start = rows.start_tokens[0]
-    keys, values = _gather(layer_pages, rows, 0, meter)
+    length = rows.length_tokens[0]
+    keys, values = (side[:length] for side in _gather(layer_pages, rows, meter))
     kv_heads = keys.shape[1]
     grouped = query.view(token_count, kv_heads, -1, dim).permute(1, 2, 0, 3)  # [HKV, G, T, D]
     groups = head_count // kv_heads
@@ -37,17 +38,21 @@ def prefill(query: Tensor, layer_pages: Tensor, rows: PagedRows, meter: GatherMe
 def decode(query: Tensor, layer_pages: Tensor, rows: PagedRows, meter: GatherMeter) -> Tensor:
     """See `reference.decode`."""
     row_count, head_count, dim = query.shape
-    attended = query.new_empty(row_count, head_count, dim)
-    for row in range(row_count):
-        keys, values = _gather(layer_pages, rows, row, meter)
-        kv_heads = keys.shape[1]
-        # The heads of a group stand where the tokens of a prefill would: all read the same keys.
-        attended[row] = F.scaled_dot_product_attention(
-            query[row].view(kv_heads, 1, -1, dim),
-            keys.transpose(0, 1)[:, None],
-            values.transpose(0, 1)[:, None],
-        ).view(head_count, dim)
-    return attended
+    all_keys, all_values = _gather(layer_pages, rows, meter)  # [P_1 S + ... + P_B S, HKV, D]
+    kv_heads = all_keys.shape[1]
+    # The heads of a group stand where the tokens of a prefill would: all read the same keys.
+    grouped = query.view(row_count, kv_heads, 1, -1, dim)
+    outputs: list[Tensor] = []
+    first = 0
+    for row, length in enumerate(rows.length_tokens):
+        keys, values = (side[first : first + length] for side in (all_keys, all_values))
+        outputs.append(
+            F.scaled_dot_product_attention(
+                grouped[row], keys.transpose(0, 1)[:, None], values.transpose(0, 1)[:, None]
+            )
+        )
+        first += len(rows.row_page_ids[row]) * PAGE_TOKENS
+    return torch.stack(outputs).view(row_count, head_count, dim)
 
 
 def _attend_split(query: Tensor, keys: Tensor, values: Tensor, start: int) -> Tensor:
@@ -59,16 +64,14 @@ def _attend_split(query: Tensor, keys: Tensor, values: Tensor, start: int) -> Te
     return torch.lerp(own, past, share)
 
 
-def _gather(
-    layer_pages: Tensor, rows: PagedRows, row: int, meter: GatherMeter
-) -> tuple[Tensor, Tensor]:
-    """Keys and values of a row, float32 `[L, HKV, D]` each; nothing from behind the frontier."""
-    length = rows.length_tokens[row]
-    gathered = [
-        layer_pages[:, side].index_select(0, rows.row_page_ids[row]) for side in (KEYS, VALUES)
-    ]  # [P_row, S, HKV, D]
+def _gather(layer_pages: Tensor, rows: PagedRows, meter: GatherMeter) -> tuple[Tensor, Tensor]:
+    """Keys and values of all pages of all rows, float32 `[P S, HKV, D]` each.
+
+    What lies behind a row's frontier comes along: it is cut off before anything reads it.
+    """
+    gathered = [layer_pages[:, side].index_select(0, rows.page_ids) for side in (KEYS, VALUES)]
     meter.count(sum(side.numel() * side.element_size() for side in gathered))
-    keys, values = (side.flatten(0, 1)[:length].float() for side in gathered)
+    keys, values = (side.flatten(0, 1).float() for side in gathered)
     return keys, values
 
 

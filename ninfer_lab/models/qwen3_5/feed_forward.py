@@ -25,4 +25,4 @@ class FeedForward:
     def __call__(self, rows: Tensor) -> Tensor:
         """`[N, hidden]` to `[N, hidden]`."""
         gate, value = self._gate_and_up(rows).chunk(2, dim=-1)
-        return self._down(F.silu(gate) * value)
+        return self._down(F.silu(gate).mul_(value))
