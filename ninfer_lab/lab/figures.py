@@ -191,7 +191,7 @@ def _references(
         for checkpoint in owner.checkpoints:
             refer(holder, checkpoint.state_slot, checkpoint.pages)
     for sequence in snapshot.ledger.sequences:
-        holder = _Holder(name=f"running in lane {sequence.lane}", colour="#000000")
+        holder = _Holder(name=f"running in lane {sequence.lane}", colour=palette.RUNNING_COLOUR)
         holders.append(holder)
         refer(holder, sequence.state_write_slot, sequence.pages)
         refer(holder, sequence.state_read_slot, ())

@@ -6,8 +6,11 @@ readers, in an order that gives neighbours strong contrast. Grey is for what nob
 
 from __future__ import annotations
 
-OWNER_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
+OWNER_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#F0E442")
 """By owner, in order of appearance; more owners than colours start again."""
+
+RUNNING_COLOUR = "#D55E00"
+"""Active sequences, in whatever lane: an owner is never drawn in it."""
 
 FREE_COLOUR = "#F2F2F2"
 EDGE_COLOUR = "#8A8A8A"
