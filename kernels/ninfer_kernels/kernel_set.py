@@ -28,7 +28,6 @@ from ninfer_kernels.paged_attention import reference as paged_attention
 from ninfer_kernels.product import cpu as product_cpu
 from ninfer_kernels.product import reference as product
 from ninfer_kernels.sampling import reference as sampling
-from ninfer_kernels.state_image import reference as state_image
 from ninfer_kernels.state_image.rows import StateRows
 
 Product = Callable[[Tensor], Tensor]
@@ -37,7 +36,6 @@ Product = Callable[[Tensor], Tensor]
 Attention = Callable[[Tensor, Tensor, PagedRows, GatherMeter], Tensor]
 CausalConv = Callable[[Tensor, Tensor, Tensor, StateRows], Tensor]
 DeltaRule = Callable[[DeltaInputs, Tensor, StateRows], Tensor]
-SlotCopy = Callable[[Tensor, Tensor, int, int], None]
 
 
 class Draw(Protocol):
@@ -56,7 +54,6 @@ class KernelSet:
 
     prepare_product: Callable[[Tensor], Product]
     append_kv: Callable[[Tensor, Tensor, Tensor, PagedRows], None]
-    copy_page: Callable[[Tensor, int, int], None]
     attention_prefill: Attention
     attention_decode: Attention
     conv_prefill: CausalConv
@@ -67,8 +64,6 @@ class KernelSet:
     rms_norm: Callable[[Tensor, Tensor, float], Tensor]
     gated_rms_norm: Callable[[Tensor, Tensor, Tensor, float], Tensor]
     head_norm_rope: Callable[[Tensor, Tensor, Tensor, Tensor, float], Tensor]
-    copy_slot: SlotCopy
-    zero_slot: Callable[[Tensor, Tensor, int], None]
     greedy: Callable[[Tensor], Tensor]
     draw: Draw
 
@@ -78,7 +73,6 @@ def reference_kernels() -> KernelSet:
     return KernelSet(
         prepare_product=product.prepare,
         append_kv=kv_pages.append,
-        copy_page=kv_pages.copy_page,
         attention_prefill=paged_attention.prefill,
         attention_decode=paged_attention.decode,
         conv_prefill=causal_conv.prefill,
@@ -89,8 +83,6 @@ def reference_kernels() -> KernelSet:
         rms_norm=norm_rope.rms_norm,
         gated_rms_norm=norm_rope.gated_rms_norm,
         head_norm_rope=norm_rope.head_norm_rope,
-        copy_slot=state_image.copy_slot,
-        zero_slot=state_image.zero_slot,
         greedy=sampling.greedy,
         draw=sampling.draw,
     )

@@ -5,7 +5,7 @@ folder, however its tokens are cut and with whomever they are decoded.
 from __future__ import annotations
 
 import functools
-import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,24 +42,32 @@ class Peer:
     greedy: tuple[int, ...]
 
 
-@functools.cache
-def peer(name: str) -> Peer:
-    """Saves the checkpoint and asks transformers, once per geometry."""
-    geometry = GEOMETRIES[name]
-    folder = Path(tempfile.mkdtemp())
-    save_checkpoint(folder, geometry, random_weights(geometry, seed=21))
-    model = TransformersModel(folder)
-    prompt = token_ids(geometry, PROMPT_TOKENS, seed=22)
-    return Peer(
-        folder=folder,
-        prompt=prompt,
-        logits=model.logits(prompt),
-        greedy=tuple(model.greedy(prompt, GREEDY_TOKENS)),
-    )
+AskPeer = Callable[[str], Peer]
 
 
-def served(name: str, kernels: str) -> ServedModel:
-    folder = peer(name).folder
+@pytest.fixture(scope="module")
+def peer(tmp_path_factory: pytest.TempPathFactory) -> AskPeer:
+    """Saves a checkpoint and asks transformers, once per geometry."""
+
+    @functools.cache
+    def ask(name: str) -> Peer:
+        geometry = GEOMETRIES[name]
+        folder = tmp_path_factory.mktemp("checkpoint")
+        save_checkpoint(folder, geometry, random_weights(geometry, seed=21))
+        model = TransformersModel(folder)
+        prompt = token_ids(geometry, PROMPT_TOKENS, seed=22)
+        return Peer(
+            folder=folder,
+            prompt=prompt,
+            logits=model.logits(prompt),
+            greedy=tuple(model.greedy(prompt, GREEDY_TOKENS)),
+        )
+
+    return ask
+
+
+def served(name: str, kernels: str, folder: Path) -> ServedModel:
+    """The folder as the engine reads it."""
     geometry = read_geometry(folder)
     assert geometry == GEOMETRIES[name]
     return ServedModel(geometry, read_tensors(folder, geometry), kernels=KERNEL_SETS[kernels])
@@ -75,9 +83,11 @@ def greedy(model: ServedModel, lane: int, prompt: tuple[int, ...], count: int) -
 
 @pytest.mark.parametrize("kernels", KERNEL_SETS)
 @pytest.mark.parametrize("name", GEOMETRIES)
-def test_logits_are_those_of_transformers_however_prefill_is_cut(name: str, kernels: str) -> None:
+def test_logits_are_those_of_transformers_however_prefill_is_cut(
+    name: str, kernels: str, peer: AskPeer
+) -> None:
     expected = peer(name)
-    model = served(name, kernels)
+    model = served(name, kernels, expected.folder)
     for lane, cuts in enumerate(CUTS.values()):
         found = model.prefill(lane, expected.prompt, cuts=cuts)
         assert relative_rms(found, expected.logits) < TOLERANCE, f"cut at {cuts}"
@@ -85,21 +95,26 @@ def test_logits_are_those_of_transformers_however_prefill_is_cut(name: str, kern
 
 @pytest.mark.parametrize("kernels", KERNEL_SETS)
 @pytest.mark.parametrize("name", GEOMETRIES)
-def test_sixty_four_greedy_tokens_are_those_of_transformers(name: str, kernels: str) -> None:
+def test_sixty_four_greedy_tokens_are_those_of_transformers(
+    name: str, kernels: str, peer: AskPeer
+) -> None:
     expected = peer(name)
     # Were the model indifferent, any forward would pass: it must choose among many tokens.
     assert len(set(expected.greedy)) > GREEDY_TOKENS // 4
-    assert greedy(served(name, kernels), 0, expected.prompt, GREEDY_TOKENS) == expected.greedy
+    model = served(name, kernels, expected.folder)
+    assert greedy(model, 0, expected.prompt, GREEDY_TOKENS) == expected.greedy
 
 
 @pytest.mark.parametrize("kernels", KERNEL_SETS)
 @pytest.mark.parametrize("name", GEOMETRIES)
-def test_rows_decoded_together_equal_each_row_decoded_alone(name: str, kernels: str) -> None:
+def test_rows_decoded_together_equal_each_row_decoded_alone(
+    name: str, kernels: str, peer: AskPeer
+) -> None:
     geometry = GEOMETRIES[name]
     # Frontiers of one token, inside a page, on its edge and behind it.
     prompts = [token_ids(geometry, length, seed=40 + length) for length in (1, 30, 63, 64, 65, 129)]
     lanes = range(len(prompts))
-    together, alone = served(name, kernels), served(name, kernels)
+    together, alone = (served(name, kernels, peer(name).folder) for _ in range(2))
     for lane, prompt in enumerate(prompts):
         together.prefill(lane, prompt, logits=PrefillLogits.NONE)
         alone.prefill(lane, prompt, logits=PrefillLogits.NONE)
@@ -111,8 +126,8 @@ def test_rows_decoded_together_equal_each_row_decoded_alone(name: str, kernels: 
     assert relative_rms(torch.cat(found), torch.cat(expected)) < TOLERANCE
 
 
-def test_a_perturbed_weight_would_be_noticed() -> None:
-    # The other tests can fail: one matrix in a hundred thousandth of its size off is seen.
+def test_a_perturbed_weight_would_be_noticed(peer: AskPeer) -> None:
+    # The other tests can fail: one vector a thousandth off is seen.
     name = "3:1, untied, wide heads"
     expected = peer(name)
     geometry = GEOMETRIES[name]
@@ -123,7 +138,7 @@ def test_a_perturbed_weight_would_be_noticed() -> None:
     assert relative_rms(model.prefill(0, expected.prompt), expected.logits) > TOLERANCE
 
 
-def test_bfloat16_stays_as_near_to_float32_as_that_of_transformers() -> None:
+def test_bfloat16_stays_as_near_to_float32_as_that_of_transformers(peer: AskPeer) -> None:
     name = "3:1, tied, two value heads per key head"
     expected = peer(name)
     theirs = TransformersModel(expected.folder, dtype=torch.bfloat16).logits(expected.prompt)
