@@ -1,10 +1,11 @@
 """Which form of a weight, and which product, suits how many rows on a CPU?
 
 Owns that choice. Float32: one row streams a transposed copy, a handful of rows take oneDNN's packed
-form (there the general product is slowest by far, and its bits depend on the number of rows;
-oneDNN's do not), many rows take the general product. Bfloat16: one copy; where the processor has no
-bfloat16 product, the weight is widened for the call. So a float32 weight takes eight bytes here and
-a bfloat16 weight two. Does not know what a weight is for.
+form where the weight is large (there the general product is slowest by far, and its bits depend on
+the number of rows; oneDNN's do not), many rows take the general product. Bfloat16: one copy; where
+the processor has no bfloat16 product, the weight is widened for the call. So a large float32 weight
+takes eight bytes an element here, a small one four, a bfloat16 one two. Does not know what a weight
+is for.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from torch import Tensor
 PACKED_ROWS = 64
 """Rows up to which the packed product was faster than the general one."""
 
+PACKED_ELEMENTS = 2**17
+"""Elements of a weight from which it was: below, entering oneDNN takes longer than the product."""
+
 
 def prepare(weight: Tensor) -> Callable[[Tensor], Tensor]:
     """The product of float32 rows with a float32 or bfloat16 weight `[out, in]`."""
@@ -25,13 +29,13 @@ def prepare(weight: Tensor) -> Callable[[Tensor], Tensor]:
 
 
 class Float32Weight:
-    """A float32 weight: transposed, and packed where oneDNN is there."""
+    """A float32 weight: transposed, and packed where that pays and oneDNN is there."""
 
     __slots__ = ("_packed", "_transposed")
 
     def __init__(self, weight: Tensor) -> None:
         self._transposed = weight.t().contiguous()
-        self._packed = _pack(weight)
+        self._packed = _pack(weight) if weight.numel() >= PACKED_ELEMENTS else None
 
     def __call__(self, rows: Tensor) -> Tensor:
         """`[N, in]` to `[N, out]`."""
