@@ -7,6 +7,8 @@ Does not know slots' owners. Source: Yang et al. 2024 (arXiv:2412.06464), §3.3.
 
 from __future__ import annotations
 
+import functools
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -52,10 +54,7 @@ def _block(inputs: DeltaInputs, before: Tensor, after: Tensor) -> Tensor:
     decay = _decay_between(total)
     scores = torch.bmm(query, key.mT).mul_(decay)
     coupling = torch.bmm(key, key.mT).mul_(decay).mul_(beta[:, :, None])
-    identity = torch.eye(CHUNK_TOKENS, device=key.device).expand_as(coupling)
-    # The solve reads the strictly lower part only.
-    solved = torch.linalg.solve_triangular(coupling, identity, upper=False, unitriangular=True)
-    solved = solved * beta[:, None, :]
+    solved = _inverse_of_unit_lower(coupling).mul_(beta[:, None, :])
     from_start = total.exp()
     to_end = (total[:, -1:] - total).exp_()
     written = torch.bmm(solved, value)
@@ -143,6 +142,45 @@ def _decay_between(total: Tensor) -> Tensor:
     """`[N HV, C, C]`: decay from token j to token i, 0 above the diagonal."""
     above = total.new_full((CHUNK_TOKENS, CHUNK_TOKENS), -torch.inf).triu_(1)
     return (total[:, :, None] - total[:, None, :]).add_(above).exp_()
+
+
+def _inverse_of_unit_lower(coupling: Tensor) -> Tensor:
+    """Inverts `I + A` for the strictly lower part A of each `[C, C]`; a new tensor.
+
+    Block by block, as substitution does, and with its accuracy: two inverted diagonal blocks X and
+    Z with B below them have the inverse `[[X, 0], [-Z B X, Z]]`. A library's triangular solve takes
+    one matrix after the other, and wakes all threads for each.
+    """
+    half = CHUNK_TOKENS // 2
+    blocks = coupling.view(-1, 2, half, 2, half)
+    diagonal = torch.stack([blocks[:, 0, :, 0], blocks[:, 1, :, 1]], dim=1).view(-1, half, half)
+    first, *others = _joints(half)
+    inverse = torch.eye(half) - diagonal * first
+    for joint in others:
+        below = torch.bmm(diagonal * joint, inverse)
+        inverse = torch.baddbmm(inverse, inverse, below, alpha=-1.0)
+    upper, lower = inverse.view(-1, 2, half, half).unbind(dim=1)
+    whole = torch.zeros_like(coupling)
+    whole[:, :half, :half] = upper
+    whole[:, half:, half:] = lower
+    whole[:, half:, :half] = torch.bmm(torch.bmm(lower, blocks[:, 1, :, 0]), upper).neg_()
+    return whole
+
+
+@functools.cache
+def _joints(size: int) -> tuple[Tensor, ...]:
+    """Masks `[size, size]` of what lies below the diagonal blocks of 1, of 2, of 4, ... when each
+    two of them are joined. Constants; never written.
+    """
+    place = torch.arange(size)
+    masks: list[Tensor] = []
+    span = 1
+    while span < size:
+        same_pair = place[:, None] // (2 * span) == place // (2 * span)
+        below = place[:, None] // span > place // span
+        masks.append((same_pair & below).float())
+        span *= 2
+    return tuple(masks)
 
 
 def _scan(
