@@ -7,6 +7,7 @@ A run of `make test` draws the same Hypothesis examples each time, so that a gre
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 
@@ -39,6 +40,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell that starts the run in the background has it ignore SIGINT, and so would every kernel
+    # it starts; the tests of ■ need the interrupt that a person's process has.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     settings.load_profile("soak" if config.getoption("--soak") else "test")
 
 
