@@ -88,6 +88,16 @@ def test_prefill_equals_the_recurrence_at_chunk_edges_and_in_hard_regimes(
         assert torch.equal(slots[1:], before[1:])
 
 
+@pytest.mark.parametrize("token_count", [cpu.BLOCK_TOKENS, 2 * cpu.BLOCK_TOKENS + 33])
+def test_a_long_prefill_carries_its_state_from_block_to_block(token_count: int) -> None:
+    given = inputs(token_count, HEADS[1], REGIMES["random"])
+    slots = normal(2, *HEADS[1][1:], seed=9)
+    expected, last = recurrence(given, slots[1])
+    found = cpu.prefill(given, slots, state_rows([1], [0]))
+    assert relative_rms(found, expected) < TOLERANCE
+    assert relative_rms(slots[0], last) < TOLERANCE
+
+
 @pytest.mark.parametrize(("read", "write"), [([4], [4]), ([0], [2]), ([4, 0, 1, 1], [4, 2, 3, 5])])
 @pytest.mark.parametrize("heads", HEADS)
 @pytest.mark.parametrize("form", FORMS)
