@@ -8,21 +8,12 @@ Does not know weights or layers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 from torch import Tensor
 
 from ninfer_kernels.kv_pages.rows import PagedRows
 from ninfer_kernels.state_image.rows import StateRows
-
-
-class ForwardPhase(Enum):
-    """How the tokens of a forward belong together."""
-
-    PREFILL = "prefill"
-    """Consecutive tokens of one row."""
-    DECODE = "decode"
-    """One token of each of several rows."""
+from ninfer_lab.contract.work import ForwardPhase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from ninfer_kernels.kernel_set import KernelSet
+from ninfer_lab.contract.work import ForwardPhase
 from ninfer_lab.models.qwen3_5.config import ModelGeometry
-from ninfer_lab.models.qwen3_5.forward_rows import ForwardPhase, ForwardRows
+from ninfer_lab.models.qwen3_5.forward_rows import ForwardRows
 from ninfer_lab.models.qwen3_5.state_image import DeviceTensors
 from ninfer_lab.models.qwen3_5.weights import FullLayerWeights
 

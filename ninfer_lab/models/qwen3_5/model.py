@@ -19,9 +19,10 @@ from ninfer_kernels.kv_pages.rows import PagedRows, RowPlacement
 from ninfer_kernels.state_image.rows import StateRows, check_apart
 from ninfer_lab.contract.numerics import Numerics
 from ninfer_lab.contract.options import MAX_CONCURRENCY, PAGE_TOKENS
+from ninfer_lab.contract.work import ForwardPhase
 from ninfer_lab.models.qwen3_5.config import ModelGeometry
 from ninfer_lab.models.qwen3_5.feed_forward import FeedForward
-from ninfer_lab.models.qwen3_5.forward_rows import DecodeRow, ForwardPhase, ForwardRows, PrefillRow
+from ninfer_lab.models.qwen3_5.forward_rows import DecodeRow, ForwardRows, PrefillRow
 from ninfer_lab.models.qwen3_5.full_attention import FullAttention
 from ninfer_lab.models.qwen3_5.gated_delta_net import GatedDeltaNet
 from ninfer_lab.models.qwen3_5.state_image import DeviceTensors
