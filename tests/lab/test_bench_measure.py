@@ -116,6 +116,12 @@ def test_a_chosen_row_is_said_and_not_written(monkeypatch: pytest.MonkeyPatch) -
     assert len(said) == 2
 
 
+def test_only_a_whole_run_may_stand_in_the_readme() -> None:
+    assert BenchRequest().is_whole
+    assert not BenchRequest(is_quick=True).is_whole
+    assert not BenchRequest(patterns=("tiny/*",)).is_whole
+
+
 def test_a_pattern_without_a_row_ends_the_command_in_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

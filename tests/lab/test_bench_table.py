@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ninfer_lab.lab.bench.interleaved import Interleaved, Pair, Spread
-from ninfer_lab.lab.bench.machine_facts import MachineFacts, cpu_model
+from ninfer_lab.lab.bench.machine_facts import MachineFacts, TensorFacts, cpu_model
 from ninfer_lab.lab.bench.measured import Bound, Compared, Finding, Goal, Measured, Share, Took
 from ninfer_lab.lab.bench.table import put_between_marks, render, write_into
 
@@ -18,8 +18,12 @@ FACTS = MachineFacts(
     core_count=2,
     thread_count=2,
     load=0.5,
-    torch_version="9.9",
-    transformers_version="8.8",
+    tensors=TensorFacts(
+        torch_version="9.9",
+        transformers_version="8.8",
+        vector_instructions="AVX2",
+        multiplies_bfloat16=False,
+    ),
 )
 
 
@@ -76,7 +80,7 @@ def test_every_kind_of_finding_has_its_line_and_all_lines_the_columns_of_their_h
         finding(Took(figure=3.0, detail="once"), None, "notebook/00"),
     ]
     text = render(findings, FACTS, "transformers: so and so")
-    assert "2026-01-02 · A Processor, 2 cores, load 0.5 before the run" in text
+    assert "2026-01-02 · A Processor, 2 cores, AVX2, without bfloat16 products, load 0.5" in text
     assert "torch 9.9, transformers 8.8 · 2 threads" in text
     lines = [line for line in text.splitlines() if line.startswith("|")]
     assert [line.count("|") for line in lines] == [8, 8, 8, 5, 5, 5, 5]

@@ -15,6 +15,22 @@ CPU_FACTS = Path("/proc/cpuinfo")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TensorFacts:
+    """What the tensor libraries say of themselves and of the processor.
+
+    Attributes:
+        vector_instructions: The widest that torch uses here, by its name.
+        multiplies_bfloat16: Whether the processor does; where not, a library either emulates such a
+            product or widens the weight, and rows in bfloat16 show which.
+    """
+
+    torch_version: str
+    transformers_version: str
+    vector_instructions: str
+    multiplies_bfloat16: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MachineFacts:
     """One machine on one day.
 
@@ -28,15 +44,17 @@ class MachineFacts:
     core_count: int
     thread_count: int
     load: float | None
-    torch_version: str
-    transformers_version: str
+    tensors: TensorFacts
 
     def __str__(self) -> str:
         load = "" if self.load is None else f", load {self.load:.1f} before the run"
+        tensors = self.tensors
+        bfloat16 = "with" if tensors.multiplies_bfloat16 else "without"
         return (
-            f"{self.day.isoformat()} · {self.cpu}, {self.core_count} cores{load} · "
-            f"Python {platform.python_version()}, torch {self.torch_version}, "
-            f"transformers {self.transformers_version} · {self.thread_count} threads, "
+            f"{self.day.isoformat()} · {self.cpu}, {self.core_count} cores, "
+            f"{tensors.vector_instructions}, {bfloat16} bfloat16 products{load} · "
+            f"Python {platform.python_version()}, torch {tensors.torch_version}, "
+            f"transformers {tensors.transformers_version} · {self.thread_count} threads, "
             f"OMP_WAIT_POLICY={os.environ.get('OMP_WAIT_POLICY', 'unset')}"
         )
 
@@ -50,9 +68,7 @@ def cpu_model(facts: str) -> str:
     return platform.processor() or platform.machine()
 
 
-def machine_facts(
-    *, thread_count: int, torch_version: str, transformers_version: str
-) -> MachineFacts:
+def machine_facts(tensors: TensorFacts, *, thread_count: int) -> MachineFacts:
     """The facts of here and now."""
     return MachineFacts(
         day=datetime.now(tz=UTC).date(),
@@ -60,6 +76,5 @@ def machine_facts(
         core_count=os.cpu_count() or 1,
         thread_count=thread_count,
         load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
-        torch_version=torch_version,
-        transformers_version=transformers_version,
+        tensors=tensors,
     )

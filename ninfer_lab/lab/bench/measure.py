@@ -57,7 +57,7 @@ class Effort:
     decode_block_steps: int
 
 
-FULL_EFFORT = Effort(prefill_repeats=7, decode_repeats=15, decode_block_steps=16)
+FULL_EFFORT = Effort(prefill_repeats=9, decode_repeats=15, decode_block_steps=16)
 QUICK_EFFORT = Effort(prefill_repeats=1, decode_repeats=1, decode_block_steps=CHECKED_TOKENS)
 
 

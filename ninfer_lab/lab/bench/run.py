@@ -16,6 +16,7 @@ from pathlib import Path
 import ninfer_lab
 from ninfer_lab.contract.clock import MonotonicClock
 from ninfer_lab.contract.errors import OptionsError
+from ninfer_lab.lab.bench.machine_facts import machine_facts
 from ninfer_lab.lab.bench.measure import FULL_EFFORT, QUICK_EFFORT, Studio
 from ninfer_lab.lab.bench.rows import all_rows, select_rows
 from ninfer_lab.lab.bench.table import render, write_into
@@ -59,16 +60,10 @@ def run_bench(request: BenchRequest, say: Callable[[str], None]) -> None:
     rows = select_rows(all_rows(tuple(notebooks)), request.patterns)
     _require_quiet_threads()
 
-    from ninfer_lab.lab.bench.machine_facts import machine_facts
-    from ninfer_lab.lab.bench.transformers_side import SETTINGS, library_versions, settle_process
+    from ninfer_lab.lab.bench.transformers_side import SETTINGS, settle_process, tensor_facts
 
     settle_process(THREAD_COUNT)
-    torch_version, transformers_version = library_versions()
-    facts = machine_facts(
-        thread_count=THREAD_COUNT,
-        torch_version=torch_version,
-        transformers_version=transformers_version,
-    )
+    facts = machine_facts(tensor_facts(), thread_count=THREAD_COUNT)
     findings = []
     with tempfile.TemporaryDirectory(prefix="ninfer-lab-bench-") as scratch:
         studio = Studio(

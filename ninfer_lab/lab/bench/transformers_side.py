@@ -21,6 +21,7 @@ from ninfer_lab.contract.clock import Clock
 from ninfer_lab.contract.numerics import ModelDtype
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.lab.bench.engine_side import FirstToken
+from ninfer_lab.lab.bench.machine_facts import TensorFacts
 
 SETTINGS = (
     "transformers: `Qwen3_5ForCausalLM`, `inference_mode`, `DynamicCache`, SDPA, logits of the last"
@@ -42,9 +43,14 @@ def settle_process(thread_count: int) -> None:
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
 
-def library_versions() -> tuple[str, str]:
-    """Of torch and of transformers."""
-    return torch.__version__, transformers_version
+def tensor_facts() -> TensorFacts:
+    """Of this process."""
+    return TensorFacts(
+        torch_version=torch.__version__,
+        transformers_version=transformers_version,
+        vector_instructions=torch.backends.cpu.get_cpu_capability(),
+        multiplies_bfloat16=bool(torch.ops.mkldnn._is_mkldnn_bf16_supported()),
+    )
 
 
 class TransformersSide:
