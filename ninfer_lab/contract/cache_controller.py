@@ -52,13 +52,38 @@ class TemporarilyBlocked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NeedsTransfer:
+    """Feasible, and under way: copies between Device and Host are in flight (RES-1).
+
+    `CacheController.poll` tells how it ended.
+    """
+
+    report: SearchReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmissionAborted:
+    """The transition under way ended without the request becoming Active (TXN-6).
+
+    Attributes:
+        was_cancelled: Taken back on request; otherwise a copy failed, and `detail` says how.
+        evicted: Owners that had been released before.
+    """
+
+    was_cancelled: bool
+    detail: str
+    evicted: tuple[OwnerId, ...]
+    report: SearchReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PermanentlyInfeasible:
     """Even alone it does not fit the engine's contract (RES-1)."""
 
     reason: str
 
 
-Admission = Admitted | TemporarilyBlocked | PermanentlyInfeasible
+Admission = Admitted | NeedsTransfer | TemporarilyBlocked | PermanentlyInfeasible
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +116,38 @@ class CacheController(Protocol):
 
     def admit(self, request: AdmissionRequest) -> Admission:
         """Chooses source and lane, makes room, and guarantees completion."""
+        ...
+
+    def poll(self) -> Admitted | AdmissionAborted | None:
+        """How the transition under way has ended, once it has; `None` before."""
+        ...
+
+    def cancel_admission(self) -> None:
+        """Takes the request back whose transition is under way; `poll` tells the end."""
+        ...
+
+    def may_backfill(
+        self, head: AdmissionRequest, borrower: AdmissionRequest, donors: tuple[SequenceHandle, ...]
+    ) -> bool:
+        """Whether a later request may run now without the head being delayed by it (BKF-1).
+
+        Args:
+            head: The blocked head of the queue.
+            borrower: A request behind it.
+            donors: Active requests that the head waits for.
+        """
+        ...
+
+    def can_run(self, handle: SequenceHandle) -> bool:
+        """Whether the sequence's next forward may run beside the transition under way (TXN-7)."""
+        ...
+
+    def grow_lease(self, handle: SequenceHandle) -> bool:
+        """Makes sure that the next forward has pages (ACT-4); asked before every forward.
+
+        Returns:
+            Whether it has; if not, the answer must end here.
+        """
         ...
 
     def next_cut(self, handle: SequenceHandle) -> Cut:

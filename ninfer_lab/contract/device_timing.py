@@ -19,6 +19,7 @@ from typing import assert_never
 from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.fixed_point import U64_MAX, q32_product, saturated_product, saturated_sum
 from ninfer_lab.contract.machine_work import PrefillWork, TransferBatch, TransferDirection
+from ninfer_lab.contract.options import KvPageBytes
 from ninfer_lab.contract.work import ForwardPhase, ForwardStep
 
 
@@ -246,10 +247,19 @@ class SimulatedDevice:
     Attributes:
         timing: The truth about time.
         kv_page_bytes: Of one 64-token page, for the price of copying it.
+        state_image_bytes: Of one whole StateImage.
+        backend_page_bytes: Of one page of a synthetic backend's pool; `None` without one.
     """
 
     timing: DeviceTiming
     kv_page_bytes: int
+    state_image_bytes: int
+    backend_page_bytes: int | None = None
+
+    @property
+    def page_bytes(self) -> KvPageBytes:
+        """Of every pool there is."""
+        return KvPageBytes(main=self.kv_page_bytes, backend=self.backend_page_bytes)
 
 
 def _check(timing: TransferTiming | PrefillTiming | DecodeTiming) -> None:

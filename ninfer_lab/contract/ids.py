@@ -12,11 +12,22 @@ from typing import NewType
 RequestId = NewType("RequestId", int)
 LaneId = NewType("LaneId", int)
 PageId = NewType("PageId", int)
+"""A Device page of one typed pool: a place, not a content."""
 StateSlotId = NewType("StateSlotId", int)
+"""A Device StateImage slot: a place, not a content."""
+HostSlotId = NewType("HostSlotId", int)
+"""A Host StateImage slot."""
+HostGranuleId = NewType("HostGranuleId", int)
+"""A granule of the Host KV arena: where a page's Host replica begins."""
+StateImageId = NewType("StateImageId", int)
+"""One StateImage, wherever its replicas are; reused once nobody refers to it."""
+KvPageId = NewType("KvPageId", int)
+"""One KV logical page of one typed pool, wherever its replicas are; reused like an image's."""
 OwnerId = NewType("OwnerId", int)
 CheckpointId = NewType("CheckpointId", int)
 SequenceId = NewType("SequenceId", int)
 PlanId = NewType("PlanId", int)
+TransactionId = NewType("TransactionId", int)
 CatalogSlotId = NewType("CatalogSlotId", int)
 SessionKey = NewType("SessionKey", str)
 

@@ -10,30 +10,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from ninfer_lab.contract.capacity import KvPool
 from ninfer_lab.contract.ids import LaneId, PageId
+from ninfer_lab.contract.transfer import Transfer
 from ninfer_lab.contract.work import ForwardResult, ForwardStep, PageCopy
 
 
 class MachineApi(Protocol):
     """The hands: row tables, copies, forwards. Every call is ordered after the ones before it."""
 
-    def bind(self, lane: LaneId, pages: Sequence[PageId]) -> None:
-        """Gives an unbound lane its block table."""
+    def bind(self, lane: LaneId, pool: KvPool, pages: Sequence[PageId]) -> None:
+        """Gives a lane its block table in one pool."""
         ...
 
-    def extend(self, lane: LaneId, pages: Sequence[PageId]) -> None:
-        """Appends pages to a bound lane's table."""
+    def extend(self, lane: LaneId, pool: KvPool, pages: Sequence[PageId]) -> None:
+        """Appends pages to a bound table."""
         ...
 
-    def replace_tail(self, lane: LaneId, page: PageId) -> None:
-        """The last page of a bound lane becomes `page` (partial-tail COW)."""
+    def replace_tail(self, lane: LaneId, pool: KvPool, page: PageId) -> None:
+        """The last page of a bound table becomes `page` (partial-tail COW)."""
         ...
 
     def unbind(self, lane: LaneId) -> None:
-        """Forgets a bound lane's table."""
+        """Forgets a bound lane's tables in every pool."""
         ...
 
-    def row_table(self, lane: LaneId) -> tuple[PageId, ...] | None:
+    def row_table(self, lane: LaneId, pool: KvPool) -> tuple[PageId, ...] | None:
         """What the lane is bound to, for the law that compares it with Program's ledger."""
         ...
 
@@ -41,12 +43,29 @@ class MachineApi(Protocol):
         """Copies whole pages before any later forward runs."""
         ...
 
+    def start_transfer(self, transfer: Transfer) -> None:
+        """Starts copies between Device and Host; at most one transfer is in flight, and forwards
+        may run beside it on pages and slots it does not touch.
+        """
+        ...
+
+    def transfer_is_done(self) -> bool:
+        """Whether the transfer in flight has ended; afterwards none is in flight.
+
+        Raises:
+            Exception: The machine's own, if a copy failed; the transfer has ended then, too, and
+                what its destinations hold is undefined.
+        """
+        ...
+
     def submit(self, step: ForwardStep) -> None:
         """Starts one forward; at most one is in flight."""
         ...
 
     def next_completion_ns(self) -> int | None:
-        """When the work in flight ends, on the engine's clock; `None` if nothing is in flight."""
+        """When the next work in flight ends, on the engine's clock: the forward if one is, else the
+        transfer; `None` if nothing is in flight.
+        """
         ...
 
     def take_result(self) -> ForwardResult:

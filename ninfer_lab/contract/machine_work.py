@@ -55,6 +55,11 @@ class TransferBatch:
         return not self.payload_bytes and not self.operation_count
 
     @property
+    def crosses_tiers(self) -> bool:
+        """Between Device and Host: asynchronous, where a copy within the Device is not."""
+        return self.direction is not TransferDirection.D2D
+
+    @property
     def order(self) -> tuple[int, int]:
         """Sort key: phases in their order, then directions in theirs."""
         return _PHASES.index(self.phase), _DIRECTIONS.index(self.direction)

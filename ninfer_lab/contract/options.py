@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from ninfer_lab.contract.capacity import Capacity
+from ninfer_lab.contract.capacity import NO_HOST_ARENA, Capacity, HostArenaGeometry, KvPool
 from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.ids import SessionKey
 
@@ -20,6 +20,15 @@ PAGE_TOKENS = 64
 
 MAX_CONCURRENCY = 8
 """CFG-2: 1..8 active requests on one device."""
+
+HOST_STATE_SLOTS = 8
+"""Default Host StateImage slots: the original engine's."""
+
+HOST_KV_CAPACITY_BYTES = 8 * 2**30
+"""Default Host KV arena: the original engine's, where the catalog could fill it."""
+
+LEASE_WINDOW_TOKENS = 4_096
+"""Output tokens that a growth lease holds ahead, at least (ACT-4): the original engine's."""
 
 
 class CacheMode(Enum):
@@ -101,6 +110,36 @@ class ContextCache(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KvPageBytes:
+    """How large one 64-token page is; follows from the served model.
+
+    Attributes:
+        backend: Of the speculative backend's pool; `None` without one.
+    """
+
+    main: int
+    backend: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpeculativeBackend:
+    """A second typed KV pool beside Main (KV-1).
+
+    Attributes:
+        kv_capacity_tokens: Its Device KV, rounded up to whole pages; default as for Main.
+        lag_tokens: Its KV ends so many tokens before Main's frontier: a draft head that has
+            consumed one token less lags by one.
+    """
+
+    kv_capacity_tokens: int | None = None
+    lag_tokens: int = 1
+
+    def coverage_tokens(self, frontier_tokens: int) -> int:
+        """Tokens its KV must cover at a frontier of the continuation."""
+        return max(0, frontier_tokens - self.lag_tokens)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineOptions:
     """What an engine is built with; `None` stands for a default that depends on other options.
 
@@ -111,7 +150,15 @@ class EngineOptions:
             in pages of its own, so that C longest requests fit at once.
         prefill_chunk_tokens: Most prompt tokens of one forward.
         device_state_slots: Device StateImages H beyond the C of the active guarantee; default C.
+        host_state_slots: Whole StateImages on the Host; default 8.
+        host_kv_capacity_bytes: The packed Host KV arena; default 8 GiB, or what P contexts take
+            where that is less.
         max_private_continuations: Private catalog slots P; default 2C.
+        backend: A speculative backend's KV pool; `None` without one.
+        kv_lease_growth: Whether output growth is leased in windows instead of reserved whole
+            (ACT-4).
+        backfill: Whether a later request may run while the head is blocked, if Program proves that
+            the head is not delayed (BKF-1).
         context_cache: DISABLED means root-only semantics and no checkpoint capacity (MODE-3).
         max_pending_requests: Length of the waiting queue.
     """
@@ -121,12 +168,21 @@ class EngineOptions:
     kv_capacity_tokens: int | None = None
     prefill_chunk_tokens: int = 1024
     device_state_slots: int | None = None
+    host_state_slots: int | None = None
+    host_kv_capacity_bytes: int | None = None
     max_private_continuations: int | None = None
+    backend: SpeculativeBackend | None = None
+    kv_lease_growth: bool = False
+    backfill: bool = False
     context_cache: ContextCache = ContextCache.ENABLED
     max_pending_requests: int = 16
 
-    def resolve(self) -> ResolvedOptions:
+    def resolve(self, page_bytes: KvPageBytes | None = None) -> ResolvedOptions:
         """Checks every option against the others and fixes the capacities.
+
+        Args:
+            page_bytes: Of the served model. Without it the Host KV arena cannot be laid out and
+                is empty: enough to check options.
 
         Raises:
             OptionsError: Naming the option, its value and what would be legal.
@@ -158,15 +214,86 @@ class EngineOptions:
                 legal=f">= {needed_pages * PAGE_TOKENS}, to hold one request of"
                 f" max_context_tokens = {self.max_context_tokens}",
             )
+        backend_pages = 0
+        if self.backend is not None:
+            backend_pages = self._backend_pages(self.backend, lanes * needed_pages, needed_pages)
         return ResolvedOptions(
-            capacity=Capacity(device_state_slots=lanes + extra_slots, device_kv_pages=pages),
+            capacity=Capacity(
+                device_state_slots=lanes + extra_slots,
+                device_kv_pages=pages,
+                host_state_slots=self._host(
+                    "host_state_slots", self.host_state_slots, HOST_STATE_SLOTS
+                ),
+                device_backend_kv_pages=backend_pages,
+                host_kv=self._host_arena(page_bytes, private_slots * needed_pages),
+            ),
             max_concurrency=lanes,
             max_context_tokens=self.max_context_tokens,
             prefill_chunk_tokens=self.prefill_chunk_tokens,
             max_private_continuations=private_slots,
             context_cache=self.context_cache,
             max_pending_requests=self.max_pending_requests,
+            backend=self.backend,
+            lease_window_tokens=(
+                max(LEASE_WINDOW_TOKENS, self.prefill_chunk_tokens)
+                if self.kv_lease_growth
+                else None
+            ),
+            backfill=self.backfill,
         )
+
+    def _host(self, name: str, given: int | None, default: int) -> int:
+        """A Host capacity; none without a cache (MODE-3)."""
+        if self.context_cache is ContextCache.ENABLED:
+            return _given(given, default)
+        if given:
+            raise OptionsError(
+                f"options.{name}",
+                found=given,
+                legal="None or 0 while context_cache is DISABLED",
+            )
+        return 0
+
+    def _host_arena(self, page_bytes: KvPageBytes | None, catalog_pages: int) -> HostArenaGeometry:
+        """By default no larger than what every private continuation at full length would fill."""
+        default_bytes = HOST_KV_CAPACITY_BYTES
+        if page_bytes is not None:
+            whole_bytes = catalog_pages * (page_bytes.main + (page_bytes.backend or 0))
+            default_bytes = min(default_bytes, whole_bytes)
+        capacity_bytes = self._host(
+            "host_kv_capacity_bytes", self.host_kv_capacity_bytes, default_bytes
+        )
+        if page_bytes is None or capacity_bytes == 0:
+            return NO_HOST_ARENA
+        if (page_bytes.backend is None) != (self.backend is None):
+            raise OptionsError(
+                "options.backend",
+                found=self.backend,
+                legal=(
+                    "None: the served model has no backend pool"
+                    if page_bytes.backend is None
+                    else "a SpeculativeBackend: the served model has a backend pool"
+                ),
+            )
+        return HostArenaGeometry.divide(
+            capacity_bytes,
+            main_page_bytes=page_bytes.main,
+            backend_page_bytes=page_bytes.backend,
+        )
+
+    def _backend_pages(
+        self, backend: SpeculativeBackend, default_pages: int, needed_pages: int
+    ) -> int:
+        tokens = _given(backend.kv_capacity_tokens, default_pages * PAGE_TOKENS)
+        pages = pages_of_tokens(tokens)
+        if pages < needed_pages:
+            raise OptionsError(
+                "options.backend.kv_capacity_tokens",
+                found=tokens,
+                legal=f">= {needed_pages * PAGE_TOKENS}, to hold one request of"
+                f" max_context_tokens = {self.max_context_tokens}",
+            )
+        return pages
 
     def _check_ranges(self) -> None:
         _require("max_concurrency", self.max_concurrency, 1, MAX_CONCURRENCY)
@@ -176,11 +303,21 @@ class EngineOptions:
         _require("device_state_slots", self.device_state_slots, 0, 2**20)
         _require("max_private_continuations", self.max_private_continuations, 1, 2**20)
         _require("kv_capacity_tokens", self.kv_capacity_tokens, 1, 2**40)
+        _require("host_state_slots", self.host_state_slots, 0, 2**20)
+        _require("host_kv_capacity_bytes", self.host_kv_capacity_bytes, 0, 2**50)
+        if self.backend is not None:
+            _require("backend.kv_capacity_tokens", self.backend.kv_capacity_tokens, 1, 2**40)
+            _require("backend.lag_tokens", self.backend.lag_tokens, 0, 2**20)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedOptions:
-    """Options after resolution: nothing left open, every capacity a number."""
+    """Options after resolution: nothing left open, every capacity a number.
+
+    Attributes:
+        lease_window_tokens: Output tokens that growth is leased ahead by; `None` reserves the
+            whole output (ACT-4).
+    """
 
     capacity: Capacity
     max_concurrency: int
@@ -189,6 +326,16 @@ class ResolvedOptions:
     max_private_continuations: int
     context_cache: ContextCache
     max_pending_requests: int
+    backend: SpeculativeBackend | None
+    lease_window_tokens: int | None
+    backfill: bool
+
+    def coverage_tokens(self, pool: KvPool, frontier_tokens: int) -> int:
+        """Tokens that a pool's KV must cover at a frontier of a continuation."""
+        if pool is KvPool.MAIN:
+            return frontier_tokens
+        assert self.backend is not None
+        return self.backend.coverage_tokens(frontier_tokens)
 
 
 def pages_of_tokens(tokens: int) -> int:

@@ -7,19 +7,41 @@ they are a copy and go stale at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from ninfer_lab.contract.capacity import Occupancy
+from ninfer_lab.contract.capacity import KvPool, Occupancy
 from ninfer_lab.contract.checkpoint import CheckpointSummary
-from ninfer_lab.contract.ids import LaneId, OwnerId, PageId, SequenceId, StateSlotId
+from ninfer_lab.contract.ids import (
+    HostGranuleId,
+    HostSlotId,
+    KvPageId,
+    LaneId,
+    OwnerId,
+    PageId,
+    SequenceId,
+    StateImageId,
+    StateSlotId,
+    TransactionId,
+)
+from ninfer_lab.contract.transaction import TransactionPhase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointPlacement:
-    """One checkpoint: its StateImage and the pages that cover `[0, frontier_tokens)`."""
+    """One checkpoint: its StateImage and the logical pages that cover `[0, frontier_tokens)`.
+
+    Attributes:
+        backend_pages: Those of the backend pool, which may cover less (KV-1).
+    """
 
     summary: CheckpointSummary
-    state_slot: StateSlotId
-    pages: tuple[PageId, ...]
+    image: StateImageId
+    pages: tuple[KvPageId, ...]
+    backend_pages: tuple[KvPageId, ...] = ()
+
+    def pages_of(self, pool: KvPool) -> tuple[KvPageId, ...]:
+        """Its logical pages in one pool."""
+        return self.pages if pool is KvPool.MAIN else self.backend_pages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,18 +54,32 @@ class OwnerPlacement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SpacePlacement:
+    """An active sequence's address space in one pool.
+
+    Attributes:
+        pages: In order; `[0, immutable_pages)` are frozen, the rest it alone may write (KV-3).
+        reserved_pages: Guaranteed growth not yet mapped (ACT-2).
+        entitled_pages: What mapped and reserved come to together: prompt and longest output
+            (ACT-1), or the lease so far (ACT-4).
+    """
+
+    pool: KvPool
+    pages: tuple[KvPageId, ...]
+    immutable_pages: int
+    reserved_pages: int
+    entitled_pages: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SequencePlacement:
     """An active sequence.
 
     Attributes:
         frontier_tokens: Tokens its committed state has consumed.
-        pages: Its address space; `[0, immutable_pages)` are frozen, the rest it alone may write
-            (KV-3).
-        state_read_slot: `None` before the first forward of a root.
-        borrowed_read: Whether the read slot is another owner's, kept by a pin (STATE-4).
-        reserved_pages: Guaranteed growth not yet mapped (ACT-2).
-        completion_pages: Pages of its whole prompt and its longest output: what it was promised
-            (ACT-1).
+        spaces: One per pool, Main first.
+        read_image: `None` before the first forward of a root.
+        borrowed_read: Whether the read image is another owner's, kept by a pin (STATE-4).
         checkpoints: Optional checkpoints of its own lineage (ACT-3).
     """
 
@@ -51,14 +87,58 @@ class SequencePlacement:
     lane: LaneId
     history_tokens: int
     frontier_tokens: int
-    pages: tuple[PageId, ...]
-    immutable_pages: int
-    state_read_slot: StateSlotId | None
-    state_write_slot: StateSlotId
+    spaces: tuple[SpacePlacement, ...]
+    read_image: StateImageId | None
+    write_image: StateImageId
     borrowed_read: bool
-    reserved_pages: int
-    completion_pages: int
     checkpoints: tuple[CheckpointPlacement, ...]
+
+    @property
+    def pages(self) -> tuple[KvPageId, ...]:
+        """The Main address space."""
+        return self.spaces[0].pages
+
+
+class ImageReplicas(NamedTuple):
+    """Where one StateImage is."""
+
+    image: StateImageId
+    device_slot: StateSlotId | None
+    host_slot: HostSlotId | None
+
+
+class PageReplicas(NamedTuple):
+    """Where one logical page is."""
+
+    page: KvPageId
+    device_page: PageId | None
+    host_granule: HostGranuleId | None
+
+
+class RowTable(NamedTuple):
+    """What the machine says a lane is bound to in one pool."""
+
+    lane: LaneId
+    pool: KvPool
+    pages: tuple[PageId, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTransition:
+    """The one transition in flight, and the places it holds for replicas that are not there yet.
+
+    Attributes:
+        sources: Inactive owners it has claimed: source and victims.
+    """
+
+    transaction: TransactionId
+    phase: TransactionPhase
+    claimed: tuple[OwnerId, ...]
+    device_slots: tuple[StateSlotId, ...]
+    host_slots: tuple[HostSlotId, ...]
+    device_pages: tuple[PageId, ...]
+    device_backend_pages: tuple[PageId, ...]
+    host_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,17 +146,23 @@ class LedgerSnapshot:
     """Everything Program holds.
 
     Attributes:
-        state_references: References of every allocated state slot, in slot order.
-        state_pins: Fork pins of every pinned slot (STATE-3).
-        page_references: References of every allocated page, in page order.
-        row_tables: What the machine says each lane is bound to.
+        images: Every StateImage there is, by id.
+        pages: Every Main logical page there is, by id.
+        backend_pages: Every backend logical page there is, by id.
+        row_tables: By lane, then pool.
+        transition: What is in flight, if something is.
     """
 
     resource_revision: int
     occupancy: Occupancy
     owners: tuple[OwnerPlacement, ...]
     sequences: tuple[SequencePlacement, ...]
-    state_references: tuple[tuple[StateSlotId, int], ...]
-    state_pins: tuple[tuple[StateSlotId, int], ...]
-    page_references: tuple[tuple[PageId, int], ...]
-    row_tables: tuple[tuple[LaneId, tuple[PageId, ...]], ...]
+    images: tuple[ImageReplicas, ...]
+    pages: tuple[PageReplicas, ...]
+    backend_pages: tuple[PageReplicas, ...]
+    row_tables: tuple[RowTable, ...]
+    transition: OpenTransition | None = None
+
+    def pages_of(self, pool: KvPool) -> tuple[PageReplicas, ...]:
+        """Every logical page of one pool."""
+        return self.pages if pool is KvPool.MAIN else self.backend_pages

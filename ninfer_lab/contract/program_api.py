@@ -14,10 +14,12 @@ from ninfer_lab.contract.candidate import (
     NotReusable,
     SourceDisposition,
 )
-from ninfer_lab.contract.ids import CheckpointRef
+from ninfer_lab.contract.backfill import BackfillQuestion
+from ninfer_lab.contract.ids import CheckpointRef, OwnerRef
 from ninfer_lab.contract.plan import ActivationIntent, ResourcePlan
-from ninfer_lab.contract.result import ResourceResult
-from ninfer_lab.contract.target import Assessment, TargetSketch
+from ninfer_lab.contract.result import OwnerEnd, ResourceResult
+from ninfer_lab.contract.target import Assessment, OwnerOutcome, TargetSketch
+from ninfer_lab.contract.transaction import TransactionHandle
 
 
 class ProgramApi(Protocol):
@@ -54,10 +56,42 @@ class ProgramApi(Protocol):
         """
         ...
 
-    def start(self, plan: ResourcePlan) -> ResourceResult:
-        """Runs a sealed plan.
+    def start(self, plan: ResourcePlan) -> TransactionHandle:
+        """Uses a sealed plan up and opens its transition.
 
         Raises:
-            PlanRefused: Stale, forged or used before; nothing has happened.
+            PlanRefused: Stale, forged or used before, or another transition is open; nothing has
+                happened.
         """
+        ...
+
+    def advance(self, transaction: TransactionHandle) -> ResourceResult | None:
+        """Carries the open transition as far as it goes now.
+
+        Returns:
+            Its stable end, or `None` while copies are in flight.
+        """
+        ...
+
+    def cancel(self, transaction: TransactionHandle) -> None:
+        """Asks for the other end; taken at the next stable phase boundary (TXN-4)."""
+        ...
+
+    def ladder(self, owner: OwnerRef) -> tuple[OwnerOutcome, ...]:
+        """What an inactive owner can be degraded to, from little to everything.
+
+        Each rung keeps no replica that the one before had given up; the last is its eviction.
+        """
+        ...
+
+    def release(self, owner: OwnerRef) -> OwnerEnd:
+        """Ends an inactive owner outside any admission (TXN-7).
+
+        Raises:
+            InvariantBroken: It is not inactive at this generation, or a transition is open.
+        """
+        ...
+
+    def prove_backfill(self, proof: BackfillQuestion) -> bool:
+        """Whether a borrower may run without delaying the head, at this revision (BKF-1)."""
         ...

@@ -35,13 +35,29 @@ class OwnerEnd:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceResult:
-    """An admission, committed: absolute and stable.
+class OwnerChange:
+    """An inactive owner that is still there, otherwise than before.
+
+    Attributes:
+        state: Complete, at its new generation.
+        deleted: Exactly the checkpoints it lost; what it had less these is what `state` has
+            (TXN-5).
+    """
+
+    before: OwnerRef
+    state: OwnerState
+    deleted: frozenset[CheckpointRef]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """An admission that has happened: absolute and stable.
 
     Attributes:
         handle: The active sequence, its completion guaranteed.
         consumed: The source's owner when it became the active lineage.
         evicted: Owners released under pressure.
+        degraded: Owners that stay with fewer or other replicas.
         resource_revision: After the commit.
     """
 
@@ -51,7 +67,40 @@ class ResourceResult:
     cow_pages: int
     consumed: OwnerEnd | None
     evicted: tuple[OwnerEnd, ...]
+    degraded: tuple[OwnerChange, ...]
     resource_revision: int
+
+
+class AbortCause(Enum):
+    """Why a transition came to its other stable end (TXN-6)."""
+
+    CANCELLED = "cancelled"
+    COPY_FAILED = "a copy failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aborted:
+    """An admission that has not happened: absolute and stable all the same.
+
+    What was published before the abort stays published: nothing is copied back.
+
+    Attributes:
+        detail: What the machine said, for COPY_FAILED.
+        evicted: Owners that had been released already.
+        degraded: Owners that had been degraded already; the source's among them if checkpoints
+            above the source were gone.
+        resource_revision: After the abort.
+    """
+
+    candidate: AdmissionCandidate
+    cause: AbortCause
+    detail: str
+    evicted: tuple[OwnerEnd, ...]
+    degraded: tuple[OwnerChange, ...]
+    resource_revision: int
+
+
+ResourceResult = Committed | Aborted
 
 
 class CaptureOutcome(Enum):

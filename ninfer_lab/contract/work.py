@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from ninfer_lab.contract.capacity import KvPool
 from ninfer_lab.contract.ids import LaneId, PageId, RequestId, StateSlotId
 from ninfer_lab.contract.options import Sampling
 
@@ -125,3 +126,4 @@ class PageCopy:
 
     source: PageId
     destination: PageId
+    pool: KvPool = KvPool.MAIN
