@@ -13,11 +13,12 @@ from typing import Protocol
 from ninfer_lab.contract.candidate import AdmissionRequest, ReusePath
 from ninfer_lab.contract.capacity import Occupancy
 from ninfer_lab.contract.checkpoint import CheckpointSummary
-from ninfer_lab.contract.ids import OwnerId, SequenceHandle
+from ninfer_lab.contract.ids import CheckpointId, OwnerId, SequenceHandle
 from ninfer_lab.contract.placement import LedgerSnapshot
 from ninfer_lab.contract.result import CaptureResult, SequenceEnd, Settlement
 from ninfer_lab.contract.search_report import SearchReport
 from ninfer_lab.contract.target import StateTransition
+from ninfer_lab.contract.transaction import TransactionPhase
 from ninfer_lab.contract.work import Cut
 
 
@@ -67,12 +68,16 @@ class AdmissionAborted:
 
     Attributes:
         was_cancelled: Taken back on request; otherwise a copy failed, and `detail` says how.
+        phase: How far it had come.
         evicted: Owners that had been released before.
+        deleted: Checkpoints that had ended before, of owners that stay.
     """
 
     was_cancelled: bool
     detail: str
+    phase: TransactionPhase
     evicted: tuple[OwnerId, ...]
+    deleted: tuple[CheckpointId, ...]
     report: SearchReport
 
 

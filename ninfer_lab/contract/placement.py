@@ -128,7 +128,11 @@ class OpenTransition:
     """The one transition in flight, and the places it holds for replicas that are not there yet.
 
     Attributes:
-        sources: Inactive owners it has claimed: source and victims.
+        claimed: Inactive owners it has claimed, source and victims, from its start to its end: an
+            owner that it has already released stays claimed until its result is adopted (TXN-3).
+        growth_pages: Main pages promised to the candidate's growth: a number, no places yet.
+        backend_growth_pages: The same in the backend pool.
+        host_bytes: Of extents whose copies have not been published.
     """
 
     transaction: TransactionId
@@ -139,6 +143,16 @@ class OpenTransition:
     device_pages: tuple[PageId, ...]
     device_backend_pages: tuple[PageId, ...]
     host_bytes: int
+    growth_pages: int = 0
+    backend_growth_pages: int = 0
+
+    def held_pages(self, pool: KvPool) -> tuple[PageId, ...]:
+        """The Device pages it holds in one pool."""
+        return self.device_pages if pool is KvPool.MAIN else self.device_backend_pages
+
+    def growth_of(self, pool: KvPool) -> int:
+        """The pages promised to the candidate's growth in one pool."""
+        return self.growth_pages if pool is KvPool.MAIN else self.backend_growth_pages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from ninfer_lab.contract.candidate import AdmissionCandidate
 from ninfer_lab.contract.checkpoint import CheckpointSummary
 from ninfer_lab.contract.ids import CheckpointRef, OwnerRef, SequenceHandle
 from ninfer_lab.contract.target import StateTransition
+from ninfer_lab.contract.transaction import TransactionPhase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +87,7 @@ class Aborted:
 
     Attributes:
         detail: What the machine said, for COPY_FAILED.
+        phase: How far it had come.
         evicted: Owners that had been released already.
         degraded: Owners that had been degraded already; the source's among them if checkpoints
             above the source were gone.
@@ -95,6 +97,7 @@ class Aborted:
     candidate: AdmissionCandidate
     cause: AbortCause
     detail: str
+    phase: TransactionPhase
     evicted: tuple[OwnerEnd, ...]
     degraded: tuple[OwnerChange, ...]
     resource_revision: int
