@@ -8,11 +8,13 @@ are on the engine's clock. Request fields follow the original engine's request l
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 from ninfer_lab.contract.candidate import ReusePath
 from ninfer_lab.contract.capacity import Occupancy
 from ninfer_lab.contract.checkpoint import CheckpointSummary
-from ninfer_lab.contract.ids import LaneId, OwnerId, RequestId, SessionKey
+from ninfer_lab.contract.ids import CheckpointId, LaneId, OwnerId, RequestId, SessionKey
+from ninfer_lab.contract.machine_work import MachineWork
 from ninfer_lab.contract.options import CacheMode
 from ninfer_lab.contract.output import FinishReason
 from ninfer_lab.contract.placement_change import PlacementChange
@@ -21,6 +23,7 @@ from ninfer_lab.contract.result import CaptureResult
 from ninfer_lab.contract.search_report import SearchReport
 from ninfer_lab.contract.seen_prefix import SeenPrefix
 from ninfer_lab.contract.target import StateTransition
+from ninfer_lab.contract.transaction import TransactionPhase
 from ninfer_lab.contract.work import ForwardPhase, StateAccess
 
 
@@ -67,6 +70,55 @@ class RequestAdmitted:
     evicted: tuple[OwnerId, ...]
     report: SearchReport
     seen: SeenPrefix | None = None
+
+
+class TransitionEnding(Enum):
+    """The stable ends of a transition (TXN-6)."""
+
+    COMMITTED = "committed"
+    CANCELLED = "cancelled"
+    COPY_FAILED = "a copy failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransitionStarted:
+    """Copies between Device and Host are under way for a request (RES-1).
+
+    Attributes:
+        work: Everything that is to be copied, batch by batch, and what is to be prefilled then.
+    """
+
+    at_ns: int
+    request: RequestId
+    path: ReusePath
+    reuse_tokens: int
+    work: MachineWork
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransitionEnded:
+    """The transition under way reached a stable end; a commit's `RequestAdmitted` follows.
+
+    Attributes:
+        started_ns: When it began: the copies took no longer than from then to `at_ns`.
+        phase: How far it came; COMMITTED for a commit.
+        detail: What the machine said, for COPY_FAILED; else empty.
+        evicted: For an abort, owners that had been released and stay released.
+        deleted: For an abort, checkpoints that had ended, of owners that stay.
+        work: Everything that was to be copied.
+        report: For an abort, the search that chose it; a commit's stands in `RequestAdmitted`.
+    """
+
+    at_ns: int
+    request: RequestId
+    started_ns: int
+    ending: TransitionEnding
+    phase: TransactionPhase
+    detail: str
+    evicted: tuple[OwnerId, ...]
+    deleted: tuple[CheckpointId, ...]
+    work: MachineWork
+    report: SearchReport | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +221,8 @@ class LedgerChanged:
 Event = (
     RequestSubmitted
     | RequestBlocked
+    | TransitionStarted
+    | TransitionEnded
     | RequestAdmitted
     | ForwardRan
     | CaptureTried

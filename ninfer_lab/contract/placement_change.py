@@ -1,65 +1,60 @@
 """What changed between two pictures of the ledger?
 
 Owns the difference of two `LedgerSnapshot`s and its inverse: `applied(old, change(old, new)) ==
-new`. A keyframe is the same value, taken from an empty picture. Pages are told as runs of
-consecutive ids, and of an address space only what follows the part that stayed, so that a long
-context costs no more than what it grows by. Does not know why anything changed.
+new`. A keyframe is the same value, taken from an empty picture. Pages are told as runs, of an
+address space only what follows the part that stayed, and a checkpoint once for as long as it lives,
+so that a long context costs no more than what it grows by. Does not know why anything changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import cast
 
-from ninfer_lab.contract.capacity import Occupancy
+from ninfer_lab.contract.capacity import KvPool, Occupancy
 from ninfer_lab.contract.checkpoint import CheckpointSummary
 from ninfer_lab.contract.ids import (
     CheckpointId,
+    KvPageId,
     LaneId,
     OwnerId,
     PageId,
     SequenceId,
-    StateSlotId,
+    StateImageId,
+)
+from ninfer_lab.contract.page_runs import (
+    IdRun,
+    IdsChange,
+    ReplicaRun,
+    TransitionRuns,
+    changed_ids,
+    id_runs,
+    ids_change,
+    listed,
+    listed_replicas,
+    replica_runs,
 )
 from ninfer_lab.contract.placement import (
     CheckpointPlacement,
+    ImageReplicas,
     LedgerSnapshot,
     OwnerPlacement,
+    PageReplicas,
+    RowTable,
     SequencePlacement,
+    SpacePlacement,
 )
-
-Id = TypeVar("Id", bound=int)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageRun:
-    """The pages `[first_page, first_page + pages_count)`."""
-
-    first_page: PageId
-    pages_count: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PagesChange:
-    """An ordered list of pages, by what it has in common with the one before.
-
-    Attributes:
-        kept_pages: Leading pages that stayed.
-        appended: What follows them now.
-    """
-
-    kept_pages: int
-    appended: tuple[PageRun, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointChange:
-    """A checkpoint that is new, or lies elsewhere."""
+    """A checkpoint that is new; its contents never change, so it is told once (OWN-6)."""
 
     summary: CheckpointSummary
-    state_slot: StateSlotId
-    pages: tuple[PageRun, ...]
+    image: StateImageId
+    pages: tuple[IdRun, ...]
+    backend_pages: tuple[IdRun, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +67,17 @@ class OwnerChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SpaceChange:
+    """An active address space as it now is (see `SpacePlacement`)."""
+
+    pool: KvPool
+    pages: IdsChange
+    immutable_pages: int
+    reserved_pages: int
+    entitled_pages: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SequenceChange:
     """An active sequence as it now is (see `SequencePlacement`)."""
 
@@ -79,51 +85,50 @@ class SequenceChange:
     lane: LaneId
     history_tokens: int
     frontier_tokens: int
-    pages: PagesChange
-    immutable_pages: int
-    state_read_slot: StateSlotId | None
-    state_write_slot: StateSlotId
+    spaces: tuple[SpaceChange, ...]
+    read_image: StateImageId | None
+    write_image: StateImageId
     borrowed_read: bool
-    reserved_pages: int
-    completion_pages: int
     checkpoints: tuple[CheckpointId, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReferencesChange:
-    """Pages that now have so many references; 0 is free."""
+class PagesPlacedChange:
+    """Logical pages of one pool that are new or lie elsewhere, and those that are no more."""
 
-    run: PageRun
-    references_count: int
+    pool: KvPool
+    placed: tuple[ReplicaRun, ...]
+    gone: tuple[IdRun, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowTableChange:
-    """What a lane is bound to now; `None` is nothing."""
+    """What a lane is bound to now in one pool; `None` is nothing."""
 
     lane: LaneId
-    pages: PagesChange | None
+    pool: KvPool
+    pages: IdsChange | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementChange:
-    """Everything that is not as it was.
+    """Everything that is not as it was; occupancy and transition are told every time.
 
     Attributes:
-        state_references: Slots that now have so many; 0 is none.
-        state_pins: The same for pins.
+        transition: The open one, `None` while there is none.
     """
 
     resource_revision: int
     occupancy: Occupancy
+    transition: TransitionRuns | None
     checkpoints: tuple[CheckpointChange, ...]
     owners: tuple[OwnerChange, ...]
     gone_owners: tuple[OwnerId, ...]
     sequences: tuple[SequenceChange, ...]
     gone_sequences: tuple[SequenceId, ...]
-    state_references: tuple[tuple[StateSlotId, int], ...]
-    state_pins: tuple[tuple[StateSlotId, int], ...]
-    page_references: tuple[ReferencesChange, ...]
+    images: tuple[ImageReplicas, ...]
+    gone_images: tuple[StateImageId, ...]
+    pages: tuple[PagesPlacedChange, ...]
     row_tables: tuple[RowTableChange, ...]
 
 
@@ -134,9 +139,9 @@ def empty_ledger(occupancy: Occupancy) -> LedgerSnapshot:
         occupancy=occupancy,
         owners=(),
         sequences=(),
-        state_references=(),
-        state_pins=(),
-        page_references=(),
+        images=(),
+        pages=(),
+        backend_pages=(),
         row_tables=(),
     )
 
@@ -146,12 +151,17 @@ def change(old: LedgerSnapshot, new: LedgerSnapshot) -> PlacementChange:
     known, placed = _checkpoints(old), _checkpoints(new)
     owners = {each.owner: each for each in old.owners}
     sequences = {each.sequence: each for each in old.sequences}
+    images = set(old.images)
     return PlacementChange(
         resource_revision=new.resource_revision,
         occupancy=new.occupancy,
+        transition=None if new.transition is None else TransitionRuns.of(new.transition),
         checkpoints=tuple(
             CheckpointChange(
-                summary=each.summary, state_slot=each.state_slot, pages=_runs(each.pages)
+                summary=each.summary,
+                image=each.image,
+                pages=id_runs(each.pages),
+                backend_pages=id_runs(each.backend_pages),
             )
             for id, each in placed.items()
             if known.get(id) != each
@@ -164,10 +174,14 @@ def change(old: LedgerSnapshot, new: LedgerSnapshot) -> PlacementChange:
             if sequences.get(each.sequence) != each
         ),
         gone_sequences=tuple(sorted(sequences.keys() - {each.sequence for each in new.sequences})),
-        state_references=_counts(old.state_references, new.state_references),
-        state_pins=_counts(old.state_pins, new.state_pins),
-        page_references=_reference_runs(_counts(old.page_references, new.page_references)),
-        row_tables=_tables(dict(old.row_tables), dict(new.row_tables)),
+        images=tuple(each for each in new.images if each not in images),
+        gone_images=tuple(sorted({i.image for i in images} - {i.image for i in new.images})),
+        pages=tuple(
+            moved
+            for pool in KvPool
+            if (moved := _moved_pages(pool, old.pages_of(pool), new.pages_of(pool))) is not None
+        ),
+        row_tables=_tables(old.row_tables, new.row_tables),
     )
 
 
@@ -180,7 +194,10 @@ def applied(old: LedgerSnapshot, change: PlacementChange) -> LedgerSnapshot:
     checkpoints = _checkpoints(old)
     for each in change.checkpoints:
         checkpoints[each.summary.ref.id] = CheckpointPlacement(
-            summary=each.summary, state_slot=each.state_slot, pages=_pages(each.pages)
+            summary=each.summary,
+            image=each.image,
+            pages=cast("tuple[KvPageId, ...]", listed(each.pages)),
+            backend_pages=cast("tuple[KvPageId, ...]", listed(each.backend_pages)),
         )
     owners = {each.owner: each for each in old.owners if each.owner not in change.gone_owners}
     owners.update({each.owner: _placed_owner(each, checkpoints) for each in change.owners})
@@ -190,18 +207,21 @@ def applied(old: LedgerSnapshot, change: PlacementChange) -> LedgerSnapshot:
     for moved in change.sequences:
         before = sequences.get(moved.sequence)
         sequences[moved.sequence] = _placed_sequence(before, moved, checkpoints)
-    page_changes = (
-        (page, each.references_count) for each in change.page_references for page in _run(each.run)
-    )
+    images = {each.image: each for each in old.images if each.image not in change.gone_images}
+    images.update({each.image: each for each in change.images})
+    pages = {pool: old.pages_of(pool) for pool in KvPool}
+    for told in change.pages:
+        pages[told.pool] = _placed_pages(pages[told.pool], told)
     return LedgerSnapshot(
         resource_revision=change.resource_revision,
         occupancy=change.occupancy,
         owners=tuple(owners[id] for id in sorted(owners)),
         sequences=tuple(sequences[id] for id in sorted(sequences)),
-        state_references=_counted(old.state_references, change.state_references),
-        state_pins=_counted(old.state_pins, change.state_pins),
-        page_references=_counted(old.page_references, page_changes),
-        row_tables=_bound(dict(old.row_tables), change.row_tables),
+        images=tuple(images[id] for id in sorted(images)),
+        pages=pages[KvPool.MAIN],
+        backend_pages=pages[KvPool.BACKEND],
+        row_tables=_bound(old.row_tables, change.row_tables),
+        transition=None if change.transition is None else change.transition.transition,
     )
 
 
@@ -239,18 +259,25 @@ def _placed_owner(
 
 
 def _sequence(old: SequencePlacement | None, new: SequencePlacement) -> SequenceChange:
+    before = {} if old is None else {space.pool: space.pages for space in old.spaces}
     return SequenceChange(
         sequence=new.sequence,
         lane=new.lane,
         history_tokens=new.history_tokens,
         frontier_tokens=new.frontier_tokens,
-        pages=_pages_change(() if old is None else old.pages, new.pages),
-        immutable_pages=new.immutable_pages,
-        state_read_slot=new.state_read_slot,
-        state_write_slot=new.state_write_slot,
+        spaces=tuple(
+            SpaceChange(
+                pool=space.pool,
+                pages=ids_change(before.get(space.pool, ()), space.pages),
+                immutable_pages=space.immutable_pages,
+                reserved_pages=space.reserved_pages,
+                entitled_pages=space.entitled_pages,
+            )
+            for space in new.spaces
+        ),
+        read_image=new.read_image,
+        write_image=new.write_image,
         borrowed_read=new.borrowed_read,
-        reserved_pages=new.reserved_pages,
-        completion_pages=new.completion_pages,
         checkpoints=_ids(new.checkpoints),
     )
 
@@ -260,111 +287,91 @@ def _placed_sequence(
     moved: SequenceChange,
     checkpoints: Mapping[CheckpointId, CheckpointPlacement],
 ) -> SequencePlacement:
+    before = {} if old is None else {space.pool: space.pages for space in old.spaces}
     return SequencePlacement(
         sequence=moved.sequence,
         lane=moved.lane,
         history_tokens=moved.history_tokens,
         frontier_tokens=moved.frontier_tokens,
-        pages=_changed_pages(() if old is None else old.pages, moved.pages),
-        immutable_pages=moved.immutable_pages,
-        state_read_slot=moved.state_read_slot,
-        state_write_slot=moved.state_write_slot,
+        spaces=tuple(
+            SpacePlacement(
+                pool=space.pool,
+                pages=cast(
+                    "tuple[KvPageId, ...]", changed_ids(before.get(space.pool, ()), space.pages)
+                ),
+                immutable_pages=space.immutable_pages,
+                reserved_pages=space.reserved_pages,
+                entitled_pages=space.entitled_pages,
+            )
+            for space in moved.spaces
+        ),
+        read_image=moved.read_image,
+        write_image=moved.write_image,
         borrowed_read=moved.borrowed_read,
-        reserved_pages=moved.reserved_pages,
-        completion_pages=moved.completion_pages,
         checkpoints=tuple(checkpoints[id] for id in moved.checkpoints),
     )
 
 
-# ── pages ───────────────────────────────────────────────────────────────────────────────────────
+# ── places ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _runs(pages: Sequence[PageId]) -> tuple[PageRun, ...]:
-    runs: list[PageRun] = []
-    start = 0
-    for end in range(1, len(pages) + 1):
-        if end == len(pages) or pages[end] != pages[end - 1] + 1:
-            runs.append(PageRun(first_page=pages[start], pages_count=end - start))
-            start = end
-    return tuple(runs)
-
-
-def _run(run: PageRun) -> Iterable[PageId]:
-    return (PageId(page) for page in range(run.first_page, run.first_page + run.pages_count))
-
-
-def _pages(runs: Iterable[PageRun]) -> tuple[PageId, ...]:
-    return tuple(page for run in runs for page in _run(run))
-
-
-def _pages_change(old: Sequence[PageId], new: Sequence[PageId]) -> PagesChange:
-    kept = 0
-    for before, after in zip(old, new, strict=False):
-        if before != after:
-            break
-        kept += 1
-    return PagesChange(kept_pages=kept, appended=_runs(new[kept:]))
-
-
-def _changed_pages(old: tuple[PageId, ...], change: PagesChange) -> tuple[PageId, ...]:
-    return old[: change.kept_pages] + _pages(change.appended)
-
-
-def _reference_runs(counts: Iterable[tuple[PageId, int]]) -> tuple[ReferencesChange, ...]:
-    """Consecutive pages with equal counts, told together; `counts` ascends by page."""
-    runs: list[tuple[PageId, int, int]] = []
-    for page, references in counts:
-        if runs and runs[-1][0] + runs[-1][1] == page and runs[-1][2] == references:
-            runs[-1] = (runs[-1][0], runs[-1][1] + 1, references)
-        else:
-            runs.append((page, 1, references))
-    return tuple(
-        ReferencesChange(
-            run=PageRun(first_page=first, pages_count=pages), references_count=references
-        )
-        for first, pages, references in runs
+def _moved_pages(
+    pool: KvPool, old: tuple[PageReplicas, ...], new: tuple[PageReplicas, ...]
+) -> PagesPlacedChange | None:
+    if old == new:
+        return None
+    before = set(old)
+    gone = sorted({each.page for each in old} - {each.page for each in new})
+    return PagesPlacedChange(
+        pool=pool,
+        placed=replica_runs(each for each in new if each not in before),
+        gone=id_runs(gone),
     )
 
 
-def _tables(
-    old: Mapping[LaneId, tuple[PageId, ...]], new: Mapping[LaneId, tuple[PageId, ...]]
-) -> tuple[RowTableChange, ...]:
-    changes = []
-    for lane in sorted(old.keys() | new.keys()):
-        before, after = old.get(lane), new.get(lane)
-        if before != after:
-            pages = None if after is None else _pages_change(before or (), after)
-            changes.append(RowTableChange(lane=lane, pages=pages))
-    return tuple(changes)
+def _placed_pages(
+    old: tuple[PageReplicas, ...], told: PagesPlacedChange
+) -> tuple[PageReplicas, ...]:
+    pages: dict[int, PageReplicas] = {each.page: each for each in old}
+    for page in listed(told.gone):
+        del pages[page]
+    pages.update({each.page: each for each in listed_replicas(told.placed)})
+    return tuple(pages[page] for page in sorted(pages))
 
 
-def _bound(
-    old: dict[LaneId, tuple[PageId, ...]], changes: Iterable[RowTableChange]
-) -> tuple[tuple[LaneId, tuple[PageId, ...]], ...]:
+def _tables(old: Iterable[RowTable], new: Iterable[RowTable]) -> tuple[RowTableChange, ...]:
+    before, after = _by_row(old), _by_row(new)
+    return tuple(
+        RowTableChange(
+            lane=row[0],
+            pool=row[1],
+            pages=None if row not in after else ids_change(before.get(row, ()), after[row]),
+        )
+        for row in sorted(before.keys() | after.keys(), key=_row_order)
+        if before.get(row) != after.get(row)
+    )
+
+
+def _bound(old: Iterable[RowTable], changes: Iterable[RowTableChange]) -> tuple[RowTable, ...]:
+    tables = _by_row(old)
     for each in changes:
-        before = old.pop(each.lane, ())
+        before = tables.pop((each.lane, each.pool), ())
         if each.pages is not None:
-            old[each.lane] = _changed_pages(before, each.pages)
-    return tuple((lane, old[lane]) for lane in sorted(old))
+            after = cast("tuple[PageId, ...]", changed_ids(before, each.pages))
+            tables[each.lane, each.pool] = after
+    return tuple(
+        RowTable(lane=row[0], pool=row[1], pages=tables[row])
+        for row in sorted(tables, key=_row_order)
+    )
 
 
-# ── counts ──────────────────────────────────────────────────────────────────────────────────────
+_Row = tuple[LaneId, KvPool]
+_POOLS = tuple(KvPool)
 
 
-def _counts(
-    old: Iterable[tuple[Id, int]], new: Iterable[tuple[Id, int]]
-) -> tuple[tuple[Id, int], ...]:
-    before, after = dict(old), dict(new)
-    if before == after:
-        return ()
-    gone = ((key, 0) for key in before if key not in after)
-    moved = ((key, count) for key, count in after.items() if before.get(key) != count)
-    return tuple(sorted((*gone, *moved)))
+def _by_row(tables: Iterable[RowTable]) -> dict[_Row, tuple[PageId, ...]]:
+    return {(each.lane, each.pool): each.pages for each in tables}
 
 
-def _counted(
-    old: Iterable[tuple[Id, int]], changes: Iterable[tuple[Id, int]]
-) -> tuple[tuple[Id, int], ...]:
-    counts = dict(old)
-    counts.update(changes)
-    return tuple((key, counts[key]) for key in sorted(counts) if counts[key])
+def _row_order(row: _Row) -> tuple[int, int]:
+    return row[0], _POOLS.index(row[1])

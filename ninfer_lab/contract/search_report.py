@@ -6,13 +6,13 @@ Does not know how the search went about it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from ninfer_lab.contract.candidate import ReusePath, SourceDisposition
-from ninfer_lab.contract.capacity import Occupancy
-from ninfer_lab.contract.ids import OwnerId
-from ninfer_lab.contract.target import Assessment, StateTransition
+from ninfer_lab.contract.ids import CheckpointId, OwnerId
+from ninfer_lab.contract.machine_work import MachineWork
+from ninfer_lab.contract.target import Assessment, Stage, StateTransition, Violation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,10 +21,14 @@ class TargetVerdict:
 
     Attributes:
         owner: Whose checkpoint it starts from; `None` for root.
-        evicted: Owners it would release; empty for an identity target.
-        stages: Occupancy of every ordered stage.
+        evicted: Owners it would release.
+        degraded: Owners that would stay with fewer or other replicas.
+        deleted: Checkpoints that would end of owners that stay.
+        stages: Every ordered stage with its occupancy; none where they are no longer told
+            (`SearchReport.decision`).
+        work: Its copies, and what is left to prefill.
         has_publication_slot: Whether its result could be catalogued (CAP-3).
-        violation: The first inequality that fails, `None` if it fits.
+        violations: Every inequality that fails, in stage order; empty if it fits.
     """
 
     path: ReusePath
@@ -33,42 +37,76 @@ class TargetVerdict:
     reuse_tokens: int
     prefill_tokens: int
     evicted: tuple[OwnerId, ...]
+    degraded: tuple[OwnerId, ...]
+    deleted: tuple[CheckpointId, ...]
     state: StateTransition
     cow_pages: int
-    stages: tuple[Occupancy, ...]
+    stages: tuple[Stage, ...]
+    work: MachineWork
     has_publication_slot: bool
-    violation: str | None
+    violations: tuple[Violation, ...]
 
     @classmethod
     def of(cls, assessment: Assessment, *, has_publication_slot: bool) -> TargetVerdict:
         """The verdict on an assessed target."""
-        candidate, source = assessment.target.candidate, assessment.target.candidate.source
+        target, candidate = assessment.target, assessment.target.candidate
+        source = candidate.source
         return cls(
             path=candidate.path,
             owner=None if source is None else source.owner.id,
             disposition=None if source is None else source.disposition,
             reuse_tokens=candidate.reuse_tokens,
             prefill_tokens=candidate.prefill_tokens,
-            evicted=tuple(owner.id for owner in assessment.target.evicted),
+            evicted=tuple(owner.id for owner in target.evicted),
+            degraded=tuple(owner.id for owner in target.degraded),
+            deleted=tuple(
+                sorted(
+                    checkpoint.id
+                    for outcome in target.outcomes
+                    if not outcome.is_eviction
+                    for checkpoint in outcome.deleted
+                )
+            ),
             state=assessment.state,
             cow_pages=assessment.cow_pages,
             stages=assessment.stages,
+            work=assessment.work,
             has_publication_slot=has_publication_slot,
-            violation=None if assessment.is_feasible else str(assessment),
+            violations=assessment.violations,
         )
+
+    @property
+    def is_identity(self) -> bool:
+        """It changes no owner but its source (TGT-4)."""
+        return not self.evicted and not self.degraded
+
+    @property
+    def is_feasible(self) -> bool:
+        """Every stage fits."""
+        return not self.violations
 
     @property
     def is_adoptable(self) -> bool:
         """Physically feasible and logically publishable."""
-        return self.violation is None and self.has_publication_slot
+        return self.is_feasible and self.has_publication_slot
+
+    @property
+    def judgement(self) -> str:
+        """Why it cannot be carried out, or that it can."""
+        if self.violations:
+            others = len(self.violations) - 1
+            return f"does not fit: {self.violations[0]}" + (f" and {others} more" if others else "")
+        return "fits" if self.has_publication_slot else "no catalog slot"
 
     def __str__(self) -> str:
         how = "" if self.disposition is None else f", {self.disposition.value} owner {self.owner}"
         gone = f", evict {len(self.evicted)}" if self.evicted else ""
-        verdict = self.violation or ("fits" if self.has_publication_slot else "no catalog slot")
+        less = f", degrade {len(self.degraded)}" if self.degraded else ""
+        copied = sum(b.payload_bytes for b in self.work.transfers if b.crosses_tiers)
+        moved = f", move {copied:,} bytes between tiers" if copied else ""
         return (
-            f"{self.path.value}{how}{gone}: reuse {self.reuse_tokens},"
-            f" compute {self.prefill_tokens}, {self.state.value} — {verdict}"
+            f"{self.path.value}{how}{gone}{less}: reuse {self.reuse_tokens},"
+            f" compute {self.prefill_tokens}, {self.state.value}{moved} — {self.judgement}"
         )
 
 
@@ -114,9 +152,14 @@ class SearchReport:
         """Of every target seen, told or not."""
         return TargetCounts(
             seen=len(self.verdicts) + self.omitted.seen,
-            feasible=sum(v.violation is None for v in self.verdicts) + self.omitted.feasible,
+            feasible=sum(v.is_feasible for v in self.verdicts) + self.omitted.feasible,
             adoptable=sum(v.is_adoptable for v in self.verdicts) + self.omitted.adoptable,
         )
+
+    @property
+    def winner(self) -> TargetVerdict | None:
+        """The target that was carried out; `None` if the request stayed blocked."""
+        return None if self.chosen is None else self.verdicts[self.chosen]
 
     @property
     def best_offered_tokens(self) -> int:
@@ -126,7 +169,7 @@ class SearchReport:
     @property
     def best_identity(self) -> int | None:
         """Ordinal of the adoptable identity target with most reuse; of equals the first."""
-        identities = [i for i, v in enumerate(self.verdicts) if v.is_adoptable and not v.evicted]
+        identities = [i for i, v in enumerate(self.verdicts) if v.is_adoptable and v.is_identity]
         return max(identities, key=lambda i: (self.verdicts[i].reuse_tokens, -i), default=None)
 
     @property
@@ -139,22 +182,23 @@ class SearchReport:
     @property
     def maximal_fallback(self) -> bool:
         """Whether everything unprotected had to go (SRCH-3)."""
-        return self.chosen is not None and bool(self.verdicts[self.chosen].evicted)
+        return self.winner is not None and not self.winner.is_identity
 
     def decision(self) -> SearchReport:
         """The same choice without the crowd: winner, best identity, deepest offer, and counts.
 
-        What it answers (`counts`, `best_offered_tokens`, `stop_reason`) stays as it was. A report
-        that is no crowd stays whole.
+        What it answers (`counts`, `best_offered_tokens`, `stop_reason`) stays as it was. Stages are
+        told of the winner alone: of the others their violations say what was short.
         """
         if len(self.verdicts) <= DECISION_VERDICTS:
-            return self
+            brief = self._with_stages_of_winner(self.verdicts)
+            return self if brief == self.verdicts else replace(self, verdicts=brief)
         deepest = next(
             (i for i, v in enumerate(self.verdicts) if v.reuse_tokens == self.best_offered_tokens),
             None,
         )
         told = sorted({i for i in (self.chosen, self.best_identity, deepest) if i is not None})
-        verdicts = tuple(self.verdicts[i] for i in told)
+        verdicts = self._with_stages_of_winner(tuple(self.verdicts[i] for i in told))
         all_of, told_of = self.counts, SearchReport(verdicts=verdicts, chosen=None).counts
         return SearchReport(
             verdicts=verdicts,
@@ -165,6 +209,12 @@ class SearchReport:
                 adoptable=all_of.adoptable - told_of.adoptable,
             ),
         )
+
+    def _with_stages_of_winner(
+        self, verdicts: tuple[TargetVerdict, ...]
+    ) -> tuple[TargetVerdict, ...]:
+        winner = self.winner
+        return tuple(v if v is winner or not v.stages else replace(v, stages=()) for v in verdicts)
 
     def __str__(self) -> str:
         lines = [
