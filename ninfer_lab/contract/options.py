@@ -258,6 +258,7 @@ class EngineOptions:
         """By default no larger than what every private continuation at full length would fill."""
         default_bytes = HOST_KV_CAPACITY_BYTES
         if page_bytes is not None:
+            self._check_pools(page_bytes)
             whole_bytes = catalog_pages * (page_bytes.main + (page_bytes.backend or 0))
             default_bytes = min(default_bytes, whole_bytes)
         capacity_bytes = self._host(
@@ -265,6 +266,13 @@ class EngineOptions:
         )
         if page_bytes is None or capacity_bytes == 0:
             return NO_HOST_ARENA
+        return HostArenaGeometry.divide(
+            capacity_bytes,
+            main_page_bytes=page_bytes.main,
+            backend_page_bytes=page_bytes.backend,
+        )
+
+    def _check_pools(self, page_bytes: KvPageBytes) -> None:
         if (page_bytes.backend is None) != (self.backend is None):
             raise OptionsError(
                 "options.backend",
@@ -275,11 +283,6 @@ class EngineOptions:
                     else "a SpeculativeBackend: the served model has a backend pool"
                 ),
             )
-        return HostArenaGeometry.divide(
-            capacity_bytes,
-            main_page_bytes=page_bytes.main,
-            backend_page_bytes=page_bytes.backend,
-        )
 
     def _backend_pages(
         self, backend: SpeculativeBackend, default_pages: int, needed_pages: int
