@@ -44,13 +44,15 @@ class MachineApi(Protocol):
         ...
 
     def start_transfer(self, transfer: Transfer) -> None:
-        """Starts copies between Device and Host; at most one transfer is in flight, and forwards
-        may run beside it on pages and slots it does not touch.
+        """Starts copies between Device and Host, at least one; at most one transfer is in flight.
+
+        Forwards and page copies may run beside it. They may read what it reads; they touch nothing
+        that it writes, and write nothing that it reads.
         """
         ...
 
     def transfer_is_done(self) -> bool:
-        """Whether the transfer in flight has ended; afterwards none is in flight.
+        """Whether the transfer in flight has ended; once told so, none is in flight.
 
         Raises:
             Exception: The machine's own, if a copy failed; the transfer has ended then, too, and
@@ -65,6 +67,8 @@ class MachineApi(Protocol):
     def next_completion_ns(self) -> int | None:
         """When the next work in flight ends, on the engine's clock: the forward if one is, else the
         transfer; `None` if nothing is in flight.
+
+        In wall time this is when to look again: a transfer may take longer.
         """
         ...
 

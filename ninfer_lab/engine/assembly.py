@@ -17,7 +17,7 @@ from ninfer_lab.contract.device_timing import SimulatedDevice
 from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.numerics import ModelDtype, Numerics
-from ninfer_lab.contract.options import EngineOptions, ResolvedOptions
+from ninfer_lab.contract.options import EngineOptions, KvPageBytes, ResolvedOptions
 from ninfer_lab.contract.recording_options import ALL_TARGETS, DECISIONS_ONLY, RecordingOptions
 from ninfer_lab.contract.token_source import TokenSource
 from ninfer_lab.engine.catalog_controller import CatalogController
@@ -76,7 +76,8 @@ class SimulatedParts:
         vocabulary_tokens: Ids a raw prompt may use.
         frontend: Of the world; without a tokenizer it serves token ids alone.
         design: The cache design, with what it believes about time.
-        failing_forwards: Seeded faults.
+        failing_forwards: Seeded faults, by ordinal.
+        failing_transfers: The same, of copies between Device and Host.
         clock: Moves only where the engine waits.
         recording: Decisions by default: a run here may have very many requests.
     """
@@ -87,6 +88,7 @@ class SimulatedParts:
     frontend: Frontend
     design: ControllerFactory = catalog_design
     failing_forwards: frozenset[int] = frozenset()
+    failing_transfers: frozenset[int] = frozenset()
     clock: VirtualClock
     recording: RecordingOptions = DECISIONS_ONLY
 
@@ -95,10 +97,16 @@ def assemble_simulated(options: EngineOptions, parts: SimulatedParts) -> Engine:
     """The same engine with no tensors, in virtual time.
 
     Raises:
-        OptionsError: Options that cannot hold one request.
+        OptionsError: Options that cannot hold one request, or a backend without a page size, or the
+            other way round.
     """
-    resolved = options.resolve()
-    machine = SimulatedMachine(parts.device, parts.tokens, parts.clock, parts.failing_forwards)
+    resolved = options.resolve(parts.device.page_bytes)
+    machine = SimulatedMachine(
+        ChargedTime(parts.device, resolved.capacity.host_kv, parts.clock),
+        parts.tokens,
+        failing_forwards=parts.failing_forwards,
+        failing_transfers=parts.failing_transfers,
+    )
     return Engine(
         options=resolved,
         frontend=parts.frontend,
@@ -116,9 +124,11 @@ def assemble_program(
     """Program alone, on a machine without tensors: for looking at plans, one by one.
 
     Raises:
-        OptionsError: Options that cannot hold one request.
+        OptionsError: As `assemble_simulated`.
     """
-    return Program(options.resolve(), SimulatedMachine(device, tokens, VirtualClock()))
+    resolved = options.resolve(device.page_bytes)
+    time = ChargedTime(device, resolved.capacity.host_kv, VirtualClock())
+    return Program(resolved, SimulatedMachine(time, tokens))
 
 
 def assemble_torch(
@@ -132,17 +142,18 @@ def assemble_torch(
         parts: Numerics, element type, design, and what stands between.
 
     Raises:
-        OptionsError: Options that cannot hold one request. Nothing was read.
+        OptionsError: Options that cannot hold one request, or a backend, which no torch model has
+            yet. Nothing was read.
         CheckpointError: A checkpoint that cannot be served. Nothing large was allocated.
     """
-    resolved = (options or EngineOptions()).resolve()
-    parts = parts or TorchParts()
+    options, parts = options or EngineOptions(), parts or TorchParts()
+    _check_for_torch(options)
     clock = parts.clock or MonotonicClock()
-    served = _serve(checkpoint, resolved, parts, clock)
+    served = _serve(checkpoint, options, parts, clock)
     return Engine(
-        options=resolved,
+        options=served.options,
         frontend=served.frontend,
-        controller=parts.design(resolved, served.machine),
+        controller=parts.design(served.options, served.machine),
         machine=served.machine,
         clock=clock,
         vocabulary_tokens=served.vocabulary_tokens,
@@ -152,27 +163,43 @@ def assemble_torch(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Served:
-    """What a checkpoint brings."""
+    """What a checkpoint brings, and the options as its sizes resolve them."""
 
+    options: ResolvedOptions
     frontend: Frontend
     machine: MachineApi
     vocabulary_tokens: int
 
 
+def _check_for_torch(options: EngineOptions) -> None:
+    """Judges options before anything is read; what depends on the checkpoint comes later."""
+    options.resolve()
+    if options.backend is not None:
+        raise OptionsError(
+            "options.backend",
+            found=options.backend,
+            legal="None on tensors: models served here have the Main pool alone; a backend's pool"
+            " is there on a simulated device with backend_page_bytes",
+        )
+
+
 def _serve(
-    checkpoint: Path | str, resolved: ResolvedOptions, parts: TorchParts, clock: Clock
+    checkpoint: Path | str, options: EngineOptions, parts: TorchParts, clock: Clock
 ) -> _Served:
     """Reads a checkpoint and puts its model on a machine."""
     from ninfer_kernels.kernel_set import cpu_kernels
     from ninfer_lab.machine.torch_machine import TorchMachine
     from ninfer_lab.models.qwen3_5.checkpoint_files import resolve_folder
     from ninfer_lab.models.qwen3_5.config import read_geometry
+    from ninfer_lab.models.qwen3_5.host_tensors import HostTensors
+    from ninfer_lab.models.qwen3_5.measurement import kv_page_bytes
     from ninfer_lab.models.qwen3_5.model import HybridModel
     from ninfer_lab.models.qwen3_5.state_image import DeviceTensors
     from ninfer_lab.models.qwen3_5.weights import load_weights
 
     folder = resolve_folder(checkpoint)
     geometry = read_geometry(folder)
+    resolved = options.resolve(KvPageBytes(main=kv_page_bytes(geometry, parts.dtype)))
     if resolved.max_context_tokens > geometry.max_position_tokens:
         raise OptionsError(
             "options.max_context_tokens",
@@ -186,14 +213,25 @@ def _serve(
         kernels=cpu_kernels(),
         numerics=parts.numerics,
     )
+    capacity = resolved.capacity
     tensors = DeviceTensors.allocate(
         geometry,
-        page_count=resolved.capacity.device_kv_pages,
-        state_slot_count=resolved.capacity.device_state_slots,
+        page_count=capacity.device_kv_pages,
+        state_slot_count=capacity.device_state_slots,
         dtype=parts.dtype,
     )
-    charged = None if parts.charged is None else ChargedTime(parts.charged, clock)
-    machine: MachineApi = TorchMachine(model, tensors, clock, charged)
+    host = HostTensors.beside(
+        tensors, state_slot_count=capacity.host_state_slots, arena=capacity.host_kv
+    )
+    charged = None
+    if parts.charged is not None:
+        charged = ChargedTime(parts.charged, capacity.host_kv, clock)
+    machine: MachineApi = TorchMachine(model, tensors, host, clock, charged)
     if parts.wrap_machine is not None:
         machine = parts.wrap_machine(machine)
-    return _Served(frontend=frontend, machine=machine, vocabulary_tokens=geometry.vocab_size)
+    return _Served(
+        options=resolved,
+        frontend=frontend,
+        machine=machine,
+        vocabulary_tokens=geometry.vocab_size,
+    )

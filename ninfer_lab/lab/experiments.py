@@ -67,7 +67,7 @@ class _PlanBench:
 
     def __init__(self) -> None:
         options = EngineOptions(max_concurrency=2, device_state_slots=1, max_context_tokens=256)
-        device = SimulatedDevice(timing=_INSTANT, kv_page_bytes=1)
+        device = SimulatedDevice(timing=_INSTANT, kv_page_bytes=1, state_image_bytes=1)
         self._program = assemble_program(options, device, self)
         self._ids = count(1)
 

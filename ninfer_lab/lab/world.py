@@ -25,7 +25,11 @@ from ninfer_lab.cost.machine_cost_model import MachineCostModel
 from ninfer_lab.lab.story import Story
 from ninfer_lab.lab.story_client import Told
 from ninfer_lab.models.qwen3_5.config import ModelGeometry
-from ninfer_lab.models.qwen3_5.measurement import kv_page_bytes, prefill_signature
+from ninfer_lab.models.qwen3_5.measurement import (
+    kv_page_bytes,
+    prefill_signature,
+    state_image_bytes,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -68,8 +72,11 @@ class World:
     @property
     def device(self) -> SimulatedDevice:
         """Truth and sizes, as a machine without tensors has them."""
-        page_bytes = kv_page_bytes(self.geometry, self.dtype)
-        return SimulatedDevice(timing=self.truth, kv_page_bytes=page_bytes)
+        return SimulatedDevice(
+            timing=self.truth,
+            kv_page_bytes=kv_page_bytes(self.geometry, self.dtype),
+            state_image_bytes=state_image_bytes(self.geometry, self.dtype),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +111,7 @@ class Run:
         facts = RunFacts(
             world=world.name,
             seed=None,
-            options=world.story.options.resolve(),
+            options=world.story.options.resolve(world.device.page_bytes),
             geometry=world.story.setting,
             prefill_signature=prefill_signature(world.geometry, world.dtype),
             kv_page_bytes=world.device.kv_page_bytes,

@@ -1,52 +1,72 @@
 """How are forwards and copies carried out with no tensors, in virtual time?
 
-Owns the result in flight. Time passes only where the engine's loop waits; how much is the truth of
-`DeviceTiming`, whatever the planner believes. Tokens come from a `TokenSource`, so the same
-requests can be run in both worlds. Decides nothing and knows no contents.
+Owns what is in flight: one forward's result, one transfer. Time passes only where the engine's loop
+waits; how much is the truth of `DeviceTiming`, whatever the planner believes. Tokens come from a
+`TokenSource`, so the same requests can be run in both worlds. Decides nothing and knows no
+contents.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ninfer_lab.contract.clock import Clock
-from ninfer_lab.contract.device_timing import SimulatedDevice
 from ninfer_lab.contract.token_source import TokenSource
+from ninfer_lab.contract.transfer import Transfer
 from ninfer_lab.contract.work import ForwardResult, ForwardRow, ForwardStep, PageCopy
 from ninfer_lab.machine.charged_time import ChargedTime
 from ninfer_lab.machine.lane_tables import LaneTables
 
 
 class SimulatedFault(Exception):
-    """What a seeded fault raises in place of a forward."""
+    """What a seeded fault raises in place of a forward or of a transfer's good end."""
 
 
 class SimulatedMachine(LaneTables):
     """`MachineApi` in virtual time.
 
     Args:
-        device: The truth about time and sizes.
+        time: What work is charged.
         tokens: What requests say.
-        clock: The engine's.
         failing_forwards: Ordinals of forwards, from 0, that raise `SimulatedFault`.
+        failing_transfers: Ordinals of transfers, from 0, that take their time and raise it then.
     """
 
     def __init__(
         self,
-        device: SimulatedDevice,
+        time: ChargedTime,
         tokens: TokenSource,
-        clock: Clock,
+        *,
         failing_forwards: frozenset[int] = frozenset(),
+        failing_transfers: frozenset[int] = frozenset(),
     ) -> None:
         super().__init__()
+        self._time = time
         self._tokens = tokens
-        self._time = ChargedTime(device, clock)
         self._failing_forwards = failing_forwards
+        self._failing_transfers = failing_transfers
         self._forward_ordinal = 0
+        self._transfer_ordinal = 0
         self._result: ForwardResult | None = None
+        self._has_transfer = False
 
     def copy_pages(self, copies: Sequence[PageCopy]) -> None:
-        self._time.charge_page_copies(len(copies))
+        self._time.charge_page_copies(copies)
+
+    def start_transfer(self, transfer: Transfer) -> None:
+        assert not self._has_transfer, "the transfer before has not been seen to end"
+        assert not transfer.is_empty
+        self._time.charge_transfer(transfer)
+        self._has_transfer = True
+
+    def transfer_is_done(self) -> bool:
+        assert self._has_transfer, "no transfer is in flight"
+        if not self._time.transfer_has_ended:
+            return False
+        self._has_transfer = False
+        ordinal, self._transfer_ordinal = self._transfer_ordinal, self._transfer_ordinal + 1
+        if ordinal in self._failing_transfers:
+            raise SimulatedFault(f"transfer {ordinal} was seeded to fail")
+        return True
 
     def submit(self, step: ForwardStep) -> None:
         assert self._result is None, "the result of the forward before has not been taken"
@@ -60,7 +80,9 @@ class SimulatedMachine(LaneTables):
         )
 
     def next_completion_ns(self) -> int | None:
-        return None if self._result is None else self._time.busy_until_ns
+        if self._result is not None:
+            return self._time.compute_until_ns
+        return self._time.transfer_until_ns if self._has_transfer else None
 
     def take_result(self) -> ForwardResult:
         assert self._result is not None, "no forward is in flight"

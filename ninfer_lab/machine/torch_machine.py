@@ -1,7 +1,7 @@
 """How are forwards and copies carried out on real tensors?
 
-Owns the device tensors. Decides nothing: which slot or page belongs to whom is Program's ledger,
-which token is right is the model's.
+Owns the tensors of both tiers and what is in flight. Decides nothing: which slot or page belongs to
+whom is Program's ledger, which token is right is the model's.
 """
 
 from __future__ import annotations
@@ -9,12 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ninfer_lab.contract.capacity import KvPool
 from ninfer_lab.contract.clock import Clock
+from ninfer_lab.contract.transfer import Transfer
 from ninfer_lab.contract.work import ForwardPhase, ForwardResult, ForwardRow, ForwardStep, PageCopy
 from ninfer_lab.machine.charged_time import ChargedTime
+from ninfer_lab.machine.copy_streams import copies_for
 from ninfer_lab.machine.lane_tables import LaneTables
 from ninfer_lab.machine.sampling import draw_tokens
+from ninfer_lab.machine.tensor_transfers import copies_of, refuse_other_pools
 from ninfer_lab.models.qwen3_5.forward_rows import DecodeRow, PrefillRow
+from ninfer_lab.models.qwen3_5.host_tensors import HostTensors
 from ninfer_lab.models.qwen3_5.model import HybridModel, PrefillLogits
 from ninfer_lab.models.qwen3_5.state_image import DeviceTensors
 
@@ -24,11 +29,12 @@ if TYPE_CHECKING:
 
 class TorchMachine(LaneTables):
     """One model on one device. A forward on a CPU runs inside `submit`, so it has ended when that
-    returns.
+    returns, and so has a transfer inside `start_transfer`; on a GPU transfers run beside forwards.
 
     Args:
         model: What computes.
         tensors: As many pages and slots as Program's capacity says.
+        host: As many Host slots and granules as it says, beside the same tensors.
         clock: The engine's; forwards are timed with it.
         charged: With a virtual clock: what work is charged instead of the time it really takes, so
             that this world decides as the simulated one does.
@@ -38,21 +44,30 @@ class TorchMachine(LaneTables):
         self,
         model: HybridModel,
         tensors: DeviceTensors,
+        host: HostTensors,
         clock: Clock,
         charged: ChargedTime | None = None,
     ) -> None:
         super().__init__()
         self._model = model
         self._tensors = tensors
+        self._host = host
+        self._copies = copies_for(tensors.kv_pages.device)
         self._clock = clock
         self._charged = charged
         self._result: ForwardResult | None = None
         self._last_logits: Tensor | None = None
+        self._has_transfer = False
 
     @property
     def tensors(self) -> DeviceTensors:
         """The memory itself, for fault injection and for tests that look inside."""
         return self._tensors
+
+    @property
+    def host_tensors(self) -> HostTensors:
+        """The memory of the other tier."""
+        return self._host
 
     @property
     def model(self) -> HybridModel:
@@ -69,9 +84,34 @@ class TorchMachine(LaneTables):
 
     def copy_pages(self, copies: Sequence[PageCopy]) -> None:
         for copy in copies:
+            refuse_other_pools(copy.pool)
             self._tensors.copy_page(copy.source, copy.destination)
         if self._charged is not None:
-            self._charged.charge_page_copies(len(copies))
+            self._charged.charge_page_copies(copies)
+
+    def start_transfer(self, transfer: Transfer) -> None:
+        assert not self._has_transfer, "the transfer before has not been seen to end"
+        assert not transfer.is_empty
+        self._copies.start(copies_of(transfer, self._tensors, self._host))
+        if self._charged is not None:
+            self._charged.charge_transfer(transfer)
+        self._has_transfer = True
+
+    def transfer_is_done(self) -> bool:
+        assert self._has_transfer, "no transfer is in flight"
+        if self._charged is not None:
+            if not self._charged.transfer_has_ended:
+                return False
+            self._has_transfer = False
+            self._copies.wait()  # charged time says when, so the copies have no say
+            return True
+        try:
+            is_done = self._copies.is_done()
+        except RuntimeError:
+            self._has_transfer = False
+            raise
+        self._has_transfer = not is_done
+        return is_done
 
     def submit(self, step: ForwardStep) -> None:
         assert self._result is None, "the result of the forward before has not been taken"
@@ -97,9 +137,13 @@ class TorchMachine(LaneTables):
         )
 
     def next_completion_ns(self) -> int | None:
-        if self._result is None:
+        if self._result is not None:
+            return self._clock.now_ns() if self._charged is None else self._charged.compute_until_ns
+        if not self._has_transfer:
             return None
-        return self._clock.now_ns() if self._charged is None else self._charged.busy_until_ns
+        if self._charged is not None:
+            return self._charged.transfer_until_ns
+        return self._clock.now_ns() + self._copies.ask_again_ns
 
     def take_result(self) -> ForwardResult:
         assert self._result is not None, "no forward is in flight"
@@ -111,7 +155,7 @@ class TorchMachine(LaneTables):
         prefill = PrefillRow(
             token_ids=row.token_ids,
             start_tokens=row.cut.start_tokens,
-            page_ids=self._tables[row.lane],
+            page_ids=self._tables[row.lane, KvPool.MAIN],
             state_read_slot=row.cut.state_read_slot,
             state_write_slot=row.cut.state_write_slot,
         )
@@ -122,7 +166,7 @@ class TorchMachine(LaneTables):
         return DecodeRow(
             token_id=token_id,
             position_tokens=row.cut.start_tokens,
-            page_ids=self._tables[row.lane],
+            page_ids=self._tables[row.lane, KvPool.MAIN],
             state_read_slot=row.cut.state_read_slot,
             state_write_slot=row.cut.state_write_slot,
         )

@@ -32,6 +32,7 @@ from ninfer_lab.lab.token_sources import SeededTokens
 VOCABULARY_TOKENS = 1_000
 CONTEXT_TOKENS = 512
 PAGE_BYTES = 4_096
+IMAGE_BYTES = 10_240
 
 OPTIONS = EngineOptions(
     max_concurrency=2,
@@ -52,6 +53,7 @@ DEVICE = SimulatedDevice(
         ),
     ),
     kv_page_bytes=PAGE_BYTES,
+    state_image_bytes=IMAGE_BYTES,
 )
 
 

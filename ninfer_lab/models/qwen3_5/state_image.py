@@ -106,6 +106,12 @@ class DeviceTensors:
         _check_index("page", page, self.page_count)
         return self.kv_pages[page]
 
+    def page_run_bytes(self, first_page: int, pages_count: int) -> Tensor:
+        """A flat uint8 view of consecutive pages: the bytes that a Host replica of them holds."""
+        for page in (first_page, first_page + pages_count - 1):
+            _check_index("page", page, self.page_count)
+        return self.kv_pages[first_page : first_page + pages_count].view(-1).view(torch.uint8)
+
     def copy_state(self, source_slot: int, target_slot: int) -> None:
         """Copies one whole image."""
         for slot in (source_slot, target_slot):
