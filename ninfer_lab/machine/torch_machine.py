@@ -14,7 +14,7 @@ from ninfer_lab.contract.clock import Clock
 from ninfer_lab.contract.transfer import Transfer
 from ninfer_lab.contract.work import ForwardPhase, ForwardResult, ForwardRow, ForwardStep, PageCopy
 from ninfer_lab.machine.charged_time import ChargedTime
-from ninfer_lab.machine.copy_streams import copies_for
+from ninfer_lab.machine.copy_streams import CopyStream, copies_for
 from ninfer_lab.machine.lane_tables import LaneTables
 from ninfer_lab.machine.sampling import draw_tokens
 from ninfer_lab.machine.tensor_transfers import copies_of, refuse_other_pools
@@ -38,6 +38,7 @@ class TorchMachine(LaneTables):
         clock: The engine's; forwards are timed with it.
         charged: With a virtual clock: what work is charged instead of the time it really takes, so
             that this world decides as the simulated one does.
+        copies: How transfers run; what suits the tensors' device by default.
     """
 
     def __init__(
@@ -47,12 +48,13 @@ class TorchMachine(LaneTables):
         host: HostTensors,
         clock: Clock,
         charged: ChargedTime | None = None,
+        copies: CopyStream | None = None,
     ) -> None:
         super().__init__()
         self._model = model
         self._tensors = tensors
         self._host = host
-        self._copies = copies_for(tensors.kv_pages.device)
+        self._copies = copies or copies_for(tensors.kv_pages.device)
         self._clock = clock
         self._charged = charged
         self._result: ForwardResult | None = None
