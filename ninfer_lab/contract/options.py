@@ -120,6 +120,10 @@ class KvPageBytes:
     main: int
     backend: int | None = None
 
+    def of(self, pool: KvPool) -> int:
+        """One page of a pool."""
+        return self.main if pool is KvPool.MAIN else self.backend or 0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpeculativeBackend:
@@ -177,12 +181,15 @@ class EngineOptions:
     context_cache: ContextCache = ContextCache.ENABLED
     max_pending_requests: int = 16
 
-    def resolve(self, page_bytes: KvPageBytes | None = None) -> ResolvedOptions:
+    def resolve(
+        self, page_bytes: KvPageBytes | None = None, *, state_image_bytes: int = 0
+    ) -> ResolvedOptions:
         """Checks every option against the others and fixes the capacities.
 
         Args:
             page_bytes: Of the served model. Without it the Host KV arena cannot be laid out and
                 is empty: enough to check options.
+            state_image_bytes: Of the served model, for the size of copies.
 
         Raises:
             OptionsError: Naming the option, its value and what would be legal.
@@ -234,6 +241,8 @@ class EngineOptions:
             context_cache=self.context_cache,
             max_pending_requests=self.max_pending_requests,
             backend=self.backend,
+            page_bytes=page_bytes or KvPageBytes(main=0),
+            state_image_bytes=state_image_bytes,
             lease_window_tokens=(
                 max(LEASE_WINDOW_TOKENS, self.prefill_chunk_tokens)
                 if self.kv_lease_growth
@@ -318,6 +327,8 @@ class ResolvedOptions:
     """Options after resolution: nothing left open, every capacity a number.
 
     Attributes:
+        page_bytes: Of one page of each pool; 0 where only options were checked.
+        state_image_bytes: Of one whole StateImage, likewise.
         lease_window_tokens: Output tokens that growth is leased ahead by; `None` reserves the
             whole output (ACT-4).
     """
@@ -330,6 +341,8 @@ class ResolvedOptions:
     context_cache: ContextCache
     max_pending_requests: int
     backend: SpeculativeBackend | None
+    page_bytes: KvPageBytes
+    state_image_bytes: int
     lease_window_tokens: int | None
     backfill: bool
 

@@ -114,6 +114,7 @@ class CaptureOutcome(Enum):
     CAPTURED = "captured"
     NO_STATE_SLOT = "no Device state slot to spare"
     NO_KV_PAGE = "no free Device page for the writer's copy of the tail"
+    COPY_FAILED = "the machine could not copy the tail"
     NOT_WANTED = "nothing is captured at this frontier"
 
 

@@ -14,7 +14,7 @@ from ninfer_lab.contract.candidate import AdmissionCandidate
 from ninfer_lab.contract.capacity import Axis, Occupancy
 from ninfer_lab.contract.ids import CheckpointRef, OwnerRef
 from ninfer_lab.contract.machine_work import MachineWork
-from ninfer_lab.contract.replicas import ReplicaSet
+from ninfer_lab.contract.replicas import NOTHING, ReplicaSet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class OwnerOutcome:
     @property
     def is_eviction(self) -> bool:
         """Nothing of the owner is left."""
-        return self.keeps.is_empty
+        return self.keeps == NOTHING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,15 +1,16 @@
 """What is where, what fits, and what happens? The only physical authority (ROLE-3).
 
-Owns the ledger, the resource revision and the plans it has sealed. Reads the machine's row tables
-only to report them; keeps no price, session or policy. Torch-free: the machine is a protocol.
-Source: spec ROLE-3, REV, TXN-1, TXN-2, ACT.
+Owns the ledger, the resource revision, the plans it has sealed and the one open transition. Reads
+the machine's row tables only to report them; keeps no price, session or policy. Torch-free: the
+machine is a protocol. Source: spec ROLE-3, REV, TXN-1, TXN-2, ACT.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import count
 
+from ninfer_lab.contract.backfill import BackfillQuestion
 from ninfer_lab.contract.candidate import (
     AdmissionCandidate,
     AdmissionRequest,
@@ -17,36 +18,47 @@ from ninfer_lab.contract.candidate import (
     NotReusable,
     SourceDisposition,
 )
-from ninfer_lab.contract.capacity import Occupancy
-from ninfer_lab.contract.errors import PlanRefused
+from ninfer_lab.contract.capacity import ExclusiveResources, Occupancy
+from ninfer_lab.contract.errors import InvariantBroken, PlanRefused
 from ninfer_lab.contract.ids import (
     CheckpointId,
     CheckpointRef,
     LaneId,
+    OwnerId,
+    OwnerRef,
     PlanId,
     SequenceHandle,
     SequenceId,
+    TransactionId,
 )
 from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.options import ResolvedOptions, pages_of_tokens
-from ninfer_lab.contract.placement import LedgerSnapshot
+from ninfer_lab.contract.placement import LedgerSnapshot, RowTable
 from ninfer_lab.contract.plan import ActivationIntent, ResourcePlan
 from ninfer_lab.contract.result import (
     CaptureOutcome,
     CaptureResult,
+    OwnerEnd,
     ResourceResult,
     SequenceEnd,
     Settlement,
 )
-from ninfer_lab.contract.target import Assessment, TargetSketch
+from ninfer_lab.contract.target import Assessment, OwnerOutcome, TargetSketch
+from ninfer_lab.contract.transaction import TransactionHandle
 from ninfer_lab.contract.work import Cut
 from ninfer_lab.program.execution.forward_step import begin_cut, commit_cut
+from ninfer_lab.program.execution.growth_lease import lease, wanted_lease
+from ninfer_lab.program.planning.backfill_proof import head_keeps_its_room
 from ninfer_lab.program.planning.exact_identity import compare
-from ninfer_lab.program.planning.resource_projection import project_admission
+from ninfer_lab.program.planning.ladder import ladder
+from ninfer_lab.program.planning.resource_projection import Projector, entitled_tokens
+from ninfer_lab.program.planning.stage_order import StageOrder
+from ninfer_lab.program.planning.transfer_work import machine_work
 from ninfer_lab.program.storage.active_sequence import ActiveSequence
 from ninfer_lab.program.storage.ledger import Ledger
-from ninfer_lab.program.transactions.activation import activate
 from ninfer_lab.program.transactions.capture import capture
+from ninfer_lab.program.transactions.proven_plan import ProvenPlan
+from ninfer_lab.program.transactions.running_transaction import RunningTransaction
 from ninfer_lab.program.transactions.settlement import settle
 
 
@@ -59,7 +71,9 @@ class Program:
         self._ledger = Ledger(options.capacity, options.max_concurrency)
         self._resource_revision = 0
         self._sealed: dict[PlanId, ResourcePlan] = {}
+        self._running: RunningTransaction | None = None
         self._ids: Iterator[int] = count(1)
+        self._projector: tuple[tuple[int, int], Projector] | None = None
 
     @property
     def resource_revision(self) -> int:
@@ -95,28 +109,61 @@ class Program:
         )
 
     def assess(self, target: TargetSketch) -> Assessment:
-        post = project_admission(self._ledger, target)
+        projected = self._projector_now().candidate(target.candidate)
+        post = projected.project(target.outcomes)
+        order = StageOrder(self._ledger)
+        uses = order.uses(post)
         return Assessment(
             target=target,
             resource_revision=self._resource_revision,
             state=post.state,
             cow_pages=post.copied_tail_pages,
-            stages=post.stages,
+            stages=order.stages(uses),
+            work=machine_work(
+                self._ledger, self._options, target.candidate, projected.lineage.source, post
+            ),
+            violations=() if order.fits(uses, post) else order.violations(uses, post),
         )
 
+    def ladder(self, owner: OwnerRef) -> tuple[OwnerOutcome, ...]:
+        return ladder(self._ledger, self._ledger.continuations.require(owner))
+
+    def exclusive(self, owner: OwnerId) -> ExclusiveResources:
+        """What removing an inactive owner alone would settle (ACC-3)."""
+        return self._ledger.exclusive(owner)
+
     def can_ever_run(self, request: AdmissionRequest) -> bool:
-        tokens = len(request.prompt.tokens) + request.max_output_tokens
-        return pages_of_tokens(tokens) <= self._options.capacity.device_kv_pages
+        tokens = entitled_tokens(request, self._options)
+        capacity, coverage = self._options.capacity, self._options.coverage_tokens
+        return all(
+            pages_of_tokens(coverage(pool, tokens)) <= capacity.device_pages(pool)
+            for pool in capacity.pools
+        )
+
+    def prove_backfill(self, proof: BackfillQuestion) -> bool:
+        self._require_current("backfill", proof.borrower)
+        target = proof.borrower.target
+        projected = self._projector_now().candidate(target.candidate)
+        post = projected.project(target.outcomes)
+        return proof.borrower.is_feasible and head_keeps_its_room(
+            self._ledger, self._options, proof, projected, post
+        )
+
+    def _projector_now(self) -> Projector:
+        """The ledger made ready for projection; good for one revision.
+
+        What an active sequence maps out of its guarantee moves no revision (REV-3) and does change
+        which replicas there are, so it is made ready anew when pages have been mapped.
+        """
+        state = (self._resource_revision, self._ledger.present)
+        if self._projector is None or self._projector[0] != state:
+            self._projector = (state, Projector(self._ledger, self._options))
+        return self._projector[1]
 
     # ── plans: sealed, remembered, used once ────────────────────────────────────────────────────
 
     def seal(self, assessment: Assessment, intent: ActivationIntent) -> ResourcePlan:
-        if assessment.resource_revision != self._resource_revision:
-            raise PlanRefused(
-                "assessment.resource_revision",
-                found=assessment.resource_revision,
-                legal=f"{self._resource_revision}: assess again at the current revision",
-            )
+        self._require_current("assessment", assessment)
         if not assessment.is_feasible:
             raise PlanRefused("assessment", found=assessment, legal="a feasible one")
         if self._ledger.lane_is_taken(intent.lane):
@@ -127,53 +174,107 @@ class Program:
         self._sealed = {plan.id: plan}  # a newer plan replaces an older one that was never run
         return plan
 
-    def start(self, plan: ResourcePlan) -> ResourceResult:
-        self._take_back(plan)
-        target = plan.assessment.target
-        post = project_admission(self._ledger, target)
-        assert _used_by_stage(post.stages) == _used_by_stage(plan.assessment.stages), (
-            "the same revision gives the same post-state"
-        )
-        handle = SequenceHandle(id=SequenceId(next(self._ids)), lane=plan.intent.lane)
-        consumed, evicted = activate(self._ledger, self._machine, plan, post, handle)
-        self._resource_revision += 1
-        return ResourceResult(
-            handle=handle,
-            candidate=target.candidate,
-            state=post.state,
-            cow_pages=post.copied_tail_pages,
-            consumed=consumed,
-            evicted=evicted,
-            resource_revision=self._resource_revision,
-        )
+    def start(self, plan: ResourcePlan) -> TransactionHandle:
+        proven = self._preflight(plan)
+        del self._sealed[plan.id]
+        handle = TransactionHandle(id=TransactionId(next(self._ids)))
+        self._running = RunningTransaction(handle.id, proven, self._ledger, self._machine)
+        return handle
 
-    def _take_back(self, plan: ResourcePlan) -> None:
-        """The very plan that was sealed, at the revision it was sealed at, leaves the memory for
-        good.
+    def advance(self, transaction: TransactionHandle) -> ResourceResult | None:
+        running = self._transaction(transaction)
+        result = running.advance()
+        if result is not None:
+            self._running = None
+            self._resource_revision = result.resource_revision
+        return result
+
+    def cancel(self, transaction: TransactionHandle) -> None:
+        self._transaction(transaction).cancel()
+
+    def _preflight(self, plan: ResourcePlan) -> ProvenPlan:
+        """The very plan that was sealed, still at its revision, still fitting in every stage.
+
+        Nothing has happened if this refuses (TXN-2).
         """
         if self._sealed.get(plan.id) is not plan:
             raise PlanRefused(
                 "plan", found=f"plan {plan.id}", legal="a plan Program sealed and has not yet run"
             )
-        if plan.resource_revision != self._resource_revision:
-            raise PlanRefused(
-                "plan.resource_revision",
-                found=plan.resource_revision,
-                legal=f"{self._resource_revision}: seal again at the current revision",
+        self._require_current("plan", plan.assessment)
+        if self._running is not None:
+            raise PlanRefused("plan", found="a transition is open", legal="one at a time (TXN-1)")
+        target = plan.assessment.target
+        projected = self._projector_now().candidate(target.candidate)
+        post = projected.project(target.outcomes)
+        order = StageOrder(self._ledger)
+        if not order.fits(order.uses(post), post):
+            raise InvariantBroken(
+                "REV-1 revision", f"{plan.assessment} does not hold at its own revision"
             )
-        del self._sealed[plan.id]
+        handle = SequenceHandle(id=SequenceId(next(self._ids)), lane=plan.intent.lane)
+        return ProvenPlan(plan=plan, lineage=projected.lineage, post=post, handle=handle)
+
+    def _require_current(self, what: str, assessment: Assessment) -> None:
+        if assessment.resource_revision != self._resource_revision:
+            raise PlanRefused(
+                f"{what}.resource_revision",
+                found=assessment.resource_revision,
+                legal=f"{self._resource_revision}: assess again at the current revision",
+            )
+
+    def _transaction(self, handle: TransactionHandle) -> RunningTransaction:
+        if self._running is None or self._running.id != handle.id:
+            raise PlanRefused("transaction", found=handle, legal="the one that is open")
+        return self._running
+
+    # ── inactive owners ─────────────────────────────────────────────────────────────────────────
+
+    def release(self, owner: OwnerRef) -> OwnerEnd:
+        self._require_no_transition("an inactive release")
+        continuation = self._ledger.continuations.remove(owner)
+        self._ledger.release_unreferenced(continuation.holdings)
+        self._resource_revision += 1
+        return OwnerEnd(ref=owner, deleted=continuation.checkpoint_refs)
 
     # ── an active sequence: inside its own guarantee ────────────────────────────────────────────
+
+    def can_run(self, handle: SequenceHandle) -> bool:
+        """Whether its next forward may run now: beside an open transition none that captures or
+        ends a Fork pin may, for either changes global facts (TXN-7, STATE-3).
+        """
+        if self._running is None:
+            return True
+        sequence = self._ledger.sequence(handle)
+        end_tokens = sequence.next_end_tokens(self._options.prefill_chunk_tokens)
+        captures = any(c.frontier_tokens == end_tokens for c in sequence.captures)
+        return not sequence.pinned_read and not captures
+
+    def grow_lease(self, handle: SequenceHandle) -> bool:
+        """Makes sure that the next forward finds its pages reserved (ACT-4).
+
+        Returns:
+            Whether it does. While a transition is open nothing more is leased.
+        """
+        sequence = self._ledger.sequence(handle)
+        growth = wanted_lease(self._options, sequence)
+        if growth is None:
+            return True
+        if self._running is not None or not lease(self._ledger, sequence, growth):
+            return False
+        self._resource_revision += 1
+        return True
 
     def next_cut(self, handle: SequenceHandle) -> Cut:
         """Gives out the next forward of a sequence, its pages mapped."""
         sequence = self._ledger.sequence(handle)
-        return begin_cut(self._ledger, self._machine, sequence, self._options.prefill_chunk_tokens)
+        return begin_cut(self._ledger, self._machine, sequence, self._options)
 
     def commit(self, handle: SequenceHandle) -> CaptureResult:
         """The cut given out last has run; captures here if that was planned."""
         sequence = self._ledger.sequence(handle)
         if commit_cut(self._ledger, sequence):
+            self._require_no_transition("the end of a Fork pin")
             self._resource_revision += 1
         return self._capture_planned(sequence)
 
@@ -191,17 +292,24 @@ class Program:
             return CaptureResult(
                 outcome=CaptureOutcome.NOT_WANTED, frontier_tokens=sequence.frontier_tokens
             )
+        self._require_no_transition("a capture")
         checkpoint = CheckpointId(next(self._ids))
-        result = capture(self._ledger, self._machine, sequence, planned, checkpoint)
-        if result.outcome is CaptureOutcome.CAPTURED:
+        result = capture(self._ledger, self._machine, self._options, sequence, planned, checkpoint)
+        if result.outcome is CaptureOutcome.CAPTURED or result.replaced is not None:
             self._resource_revision += 1
         return result
 
     def finish(self, handle: SequenceHandle, end: SequenceEnd) -> Settlement:
         """Terminal settlement (ACT-5)."""
+        self._require_no_transition("a settlement")
         sequence = self._ledger.sequence(handle)
         published = settle(
-            self._ledger, self._machine, sequence, end, endpoint=CheckpointId(next(self._ids))
+            self._ledger,
+            self._machine,
+            self._options,
+            sequence,
+            end,
+            endpoint=CheckpointId(next(self._ids)),
         )
         self._resource_revision += 1
         return Settlement(
@@ -209,6 +317,10 @@ class Program:
             frontier_tokens=sequence.frontier_tokens,
             resource_revision=self._resource_revision,
         )
+
+    def _require_no_transition(self, what: str) -> None:
+        if self._running is not None:
+            raise InvariantBroken("INV-9 one transition", f"{what} beside an open transition")
 
     # ── pictures ────────────────────────────────────────────────────────────────────────────────
 
@@ -218,16 +330,13 @@ class Program:
 
     def snapshot(self) -> LedgerSnapshot:
         """Everything held, with the row tables as the machine has them."""
-        lanes = (LaneId(lane) for lane in range(self._options.max_concurrency))
-        tables = ((lane, self._machine.row_table(lane)) for lane in lanes)
+        tables = (
+            (LaneId(lane), pool, self._machine.row_table(LaneId(lane), pool))
+            for lane in range(self._options.max_concurrency)
+            for pool in self._options.capacity.pools
+        )
         return self._ledger.snapshot(
             self._resource_revision,
-            tuple((lane, table) for lane, table in tables if table is not None),
+            tuple(RowTable(lane, pool, pages) for lane, pool, pages in tables if pages is not None),
+            None if self._running is None else self._running.picture,
         )
-
-
-def _used_by_stage(stages: Iterable[Occupancy]) -> list[list[int]]:
-    """Used_r of each stage. Not its split: growth that has been mapped since the plan was sealed is
-    no change of global facts (REV-3).
-    """
-    return [[use.used_count for use in stage.axes] for stage in stages]

@@ -8,30 +8,44 @@ only what is inside the sequence's own guarantee (ACT-2), so neither advances th
 from __future__ import annotations
 
 from ninfer_lab.contract.machine_api import MachineApi
-from ninfer_lab.contract.options import pages_of_tokens
+from ninfer_lab.contract.options import ResolvedOptions, pages_of_tokens
 from ninfer_lab.contract.work import Cut
 from ninfer_lab.program.storage.active_sequence import ActiveSequence
 from ninfer_lab.program.storage.ledger import Ledger
+from ninfer_lab.program.storage.replica_layout import Holdings
+
+
+def missing_pages(
+    sequence: ActiveSequence, options: ResolvedOptions, end_tokens: int
+) -> tuple[int, ...]:
+    """Pages that a forward up to a frontier still has to map, by space."""
+    return tuple(
+        max(0, pages_of_tokens(options.coverage_tokens(space.pool, end_tokens)) - space.pages_count)
+        for space in sequence.spaces
+    )
 
 
 def begin_cut(
-    ledger: Ledger, machine: MachineApi, sequence: ActiveSequence, prefill_chunk_tokens: int
+    ledger: Ledger, machine: MachineApi, sequence: ActiveSequence, options: ResolvedOptions
 ) -> Cut:
     """Maps the pages of the next cut out of the reservation and gives it out."""
     assert sequence.cut is None, "the cut given out before has not been settled"
-    end_tokens = sequence.next_end_tokens(prefill_chunk_tokens)
-    missing_pages = pages_of_tokens(end_tokens) - sequence.space.pages_count
-    if missing_pages > 0:
-        assert missing_pages <= sequence.reserved_pages, "ACT-1 guarantees the growth"
-        pages = ledger.pages.allocate(missing_pages)
-        sequence.reserved_pages -= missing_pages
-        sequence.space.grow(pages)
-        machine.extend(sequence.handle.lane, pages)
+    end_tokens = sequence.next_end_tokens(options.prefill_chunk_tokens)
+    missing = missing_pages(sequence, options, end_tokens)
+    for space, missing_count in zip(sequence.spaces, missing, strict=True):
+        if missing_count:
+            store = ledger.kv[space.pool]
+            places = store.device_places.take(missing_count)
+            space.grow(store.create(places))
+            machine.extend(sequence.handle.lane, space.pool, places)
+    read = sequence.read_image
+    write_slot = ledger.states.device_slot(sequence.write_image)
+    assert write_slot is not None, "an active image lies on the Device"
     sequence.cut = Cut(
         start_tokens=sequence.frontier_tokens,
         end_tokens=end_tokens,
-        state_read_slot=sequence.state_read_slot,
-        state_write_slot=sequence.state_write_slot,
+        state_read_slot=None if read is None else ledger.states.device_slot(read),
+        state_write_slot=write_slot,
     )
     return sequence.cut
 
@@ -45,10 +59,8 @@ def commit_cut(ledger: Ledger, sequence: ActiveSequence) -> bool:
     assert sequence.cut is not None, "no cut was given out"
     sequence.frontier_tokens = sequence.cut.end_tokens
     sequence.cut = None
-    unpinned = sequence.pinned_read
-    if unpinned:
-        assert sequence.state_read_slot is not None
-        ledger.states.unpin(sequence.state_read_slot)
-        sequence.pinned_read = False
-    sequence.state_read_slot = sequence.state_write_slot
-    return unpinned
+    borrowed = sequence.read_image if sequence.pinned_read else None
+    sequence.read_image, sequence.pinned_read = sequence.write_image, False
+    if borrowed is not None:
+        ledger.release_unreferenced(Holdings(images=1 << borrowed))
+    return borrowed is not None

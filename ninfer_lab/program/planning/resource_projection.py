@@ -1,154 +1,272 @@
 """What is the complete end state of this target, and does every stage on the way fit?
 
 Owns the joint post-state projection (REC): releases, Move or Fork and the partial-tail copy are
-derived from the references that survive the *whole* target, never added up owner by owner (REC-2).
-Pure: reads the ledger, changes nothing. Does not know what a target is worth. Source: spec REC,
-STG, STATE-3, KV-4, ACT-1.
+derived from the replicas and references that survive the *whole* target, never added up owner by
+owner (REC-2). Pure: reads the ledger, changes nothing. Does not know what a target is worth.
+Source: spec REC, STG, STATE-3, KV-4, ACT-1, ACT-4.
+
+The stages (STG-2): victims' releases need no copy and come first; then the Host places of demotions
+are held while the Device replicas are still there; then the replicas are exchanged; then the
+consumed lineage gives up what lies above the source, and the candidate's destinations are held; at
+the commit, Host replicas of what becomes writable are stale and go.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import or_
+from typing import NamedTuple
 
-from ninfer_lab.contract.candidate import AdmissionCandidate, SourceDisposition
-from ninfer_lab.contract.capacity import Occupancy
-from ninfer_lab.contract.ids import PageId, StateSlotId
-from ninfer_lab.contract.options import pages_of_tokens
-from ninfer_lab.contract.placement import CheckpointPlacement
-from ninfer_lab.contract.target import StateTransition, TargetSketch
-from ninfer_lab.program.storage.kv_store import snapshot_shape
+from ninfer_lab.contract.candidate import AdmissionCandidate, AdmissionRequest
+from ninfer_lab.contract.capacity import KvPool
+from ninfer_lab.contract.ids import OwnerId
+from ninfer_lab.contract.options import ResolvedOptions, pages_of_tokens
+from ninfer_lab.contract.replicas import NOTHING, ReplicaSet
+from ninfer_lab.contract.target import OwnerOutcome, StateTransition
+from ninfer_lab.program.storage.address_space import SnapshotShape, snapshot_shape
+from ninfer_lab.program.storage.checkpoint_record import holdings_of
+from ninfer_lab.program.storage.host_arena import first_fit
 from ninfer_lab.program.storage.ledger import Ledger
-from ninfer_lab.program.storage.occupancy import occupancy_of
-from ninfer_lab.program.storage.post_state import AdmissionPostState
+from ninfer_lab.program.storage.post_state import Extent, PoolNeeds, PostState
+from ninfer_lab.program.storage.replica_layout import Field
+from ninfer_lab.program.storage.source_lineage import source_lineage
 
 
-def project_admission(ledger: Ledger, target: TargetSketch) -> AdmissionPostState:
-    """Derives the post-state of one target.
+class Projector:
+    """The ledger at one revision, made ready for many targets.
 
-    Args:
-        target: Its owners must be inactive at their generations (`Program.assess` checks).
+    Attributes:
+        active: Replicas that active sequences keep, whatever is decided.
+        kept_by_owner: What every inactive owner keeps if it stays as it is.
     """
-    source, kept, dropped = _source_lineage(ledger, target.candidate)
-    released = dropped + tuple(
-        checkpoint
-        for owner in target.evicted
-        for checkpoint in ledger.continuations.require(owner).checkpoints
-    )
-    survivors = _Survivors(ledger, released)
-    state = _state_transition(target.candidate, source, survivors)
-    pages, immutable_pages, copied_tail = _address_space(target.candidate, source, survivors)
-    growth = growth_pages(target.candidate, len(pages))
-    return AdmissionPostState(
-        state=state,
-        source=source,
-        kept=kept,
-        released=released,
-        pages=pages,
-        immutable_pages=immutable_pages,
-        copied_tail_pages=copied_tail,
-        growth_pages=growth,
-        stages=_stages(
-            ledger,
-            survivors,
-            destination_slots=0 if state is StateTransition.MOVE else 1,
-            copied_pages=copied_tail,
-            growth=growth,
-        ),
-    )
+
+    def __init__(self, ledger: Ledger, options: ResolvedOptions) -> None:
+        self.ledger = ledger
+        self.options = options
+        self.layout = ledger.layout
+        self.present = ledger.present
+        active = NOTHING
+        for sequence in ledger.sequences.values():
+            active = ReplicaSet(active | ledger.replicas_of(sequence.holdings))
+        self.active = active
+        self.kept_by_owner: dict[OwnerId, ReplicaSet] = {
+            owner.ref.id: ledger.replicas_of(owner.holdings) for owner in ledger.continuations.all()
+        }
+
+    def candidate(self, candidate: AdmissionCandidate) -> CandidateProjector:
+        """All targets of one candidate."""
+        return CandidateProjector(self, candidate)
 
 
-def growth_pages(candidate: AdmissionCandidate, covered_pages: int) -> int:
-    """Pages still to come until the request has all of prompt and output (ACT-1)."""
-    request = candidate.request
-    return pages_of_tokens(len(request.prompt.tokens) + request.max_output_tokens) - covered_pages
+class _PoolShare(NamedTuple):
+    """What a candidate takes of one pool, whatever the outcomes are.
+
+    Attributes:
+        page_granules: Of a Host replica.
+        shape: Of the source's coverage in this pool.
+        source_pages: The source's logical pages, as a set.
+        tail_page: The partial one of them, as a set; 0 when the coverage is aligned.
+        tail_marks: Its replicas in both tiers.
+        entitled_pages: Guaranteed from the start of the address space on.
+    """
+
+    pool: KvPool
+    device: Field
+    host: Field
+    page_granules: int
+    shape: SnapshotShape
+    source_pages: int
+    tail_page: int
+    tail_marks: int
+    entitled_pages: int
 
 
-class _Survivors:
-    """References that remain once every release of the target has happened."""
+class CandidateProjector:
+    """One candidate's share of every target.
 
-    def __init__(self, ledger: Ledger, released: Iterable[CheckpointPlacement]) -> None:
+    Attributes:
+        lineage: Its source, and what goes on with it.
+    """
+
+    def __init__(self, projector: Projector, candidate: AdmissionCandidate) -> None:
+        ledger = projector.ledger
+        self._projector = projector
         self._ledger = ledger
-        self._slot_drops: Counter[StateSlotId] = Counter()
-        self._page_drops: Counter[PageId] = Counter()
-        for checkpoint in released:
-            self._slot_drops[checkpoint.state_slot] += 1
-            self._page_drops.update(checkpoint.pages)
+        self._layout = projector.layout
+        self.lineage = source_lineage(ledger.continuations, candidate)
+        self._source, consumed = self.lineage.source, self.lineage.consumed
+        self._kept_replicas = ledger.replicas_of(holdings_of(self.lineage.kept))
+        self._image_marks = self._device_image = 0
+        source_replicas = NOTHING
+        if self._source is not None:
+            source_replicas = ledger.replicas_of(self._source.holdings)
+            image = 1 << self._source.image
+            self._device_image = self._layout.device_images.put(image)
+            self._image_marks = self._device_image | self._layout.host_images.put(image)
+        self._consumed = NOTHING
+        if consumed is not None:
+            self._consumed = projector.kept_by_owner[consumed.ref.id]
+        self._going_on = self._kept_replicas | source_replicas
+        self._shares = tuple(self._share(candidate, pool) for pool in ledger.capacity.pools)
 
-    def of_slot(self, slot: StateSlotId) -> int:
-        return self._ledger.states.holders_of(slot) - self._slot_drops[slot]
+    # ── one target, whole or by what has changed ────────────────────────────────────────────────
 
-    def of_page(self, page: PageId) -> int:
-        return self._ledger.pages.references_of(page) - self._page_drops[page]
+    def project(self, outcomes: Sequence[OwnerOutcome]) -> PostState:
+        """The post-state of a whole target.
 
-    @property
-    def freed_slots(self) -> int:
-        return sum(1 for slot in self._slot_drops if self.of_slot(slot) == 0)
+        Args:
+            outcomes: In catalog order, of owners inactive at their generations, never the source's.
+        """
+        kept_by_owner = self._projector.kept_by_owner
+        if outcomes or self._consumed:
+            kept_by_owner = dict(kept_by_owner)
+            for outcome in outcomes:
+                kept_by_owner[outcome.owner.id] = outcome.keeps
+            if self.lineage.consumed is not None:
+                kept_by_owner[self.lineage.consumed.ref.id] = NOTHING
+        survivors: int = reduce(or_, kept_by_owner.values(), self._projector.active)
+        return self.post_state(survivors, [outcome.keeps for outcome in outcomes])
 
-    @property
-    def freed_pages(self) -> int:
-        return sum(1 for page in self._page_drops if self.of_page(page) == 0)
+    def post_state(self, survivors: int, keeps: Iterable[ReplicaSet]) -> PostState:
+        """The post-state, from what all others keep together.
 
+        Args:
+            survivors: Joined over active sequences and all inactive owners but the consumed one.
+            keeps: Of the outcomes, in catalog order: whose demotions are placed in this order.
+        """
+        layout, present = self._layout, self._projector.present
+        pending = survivors & ~present
+        guarded = survivors | self._consumed
+        demoting = layout.on_device(layout.contents(pending)) if pending else NOTHING
+        released = present & (guarded | demoting)
+        demoted = released & guarded | pending
+        destined = demoted & (survivors | self._going_on) if self._consumed else demoted
+        others = survivors | self._kept_replicas
+        state = self._state(others, destined)
+        needs = tuple([self._needs(share, others, destined) for share in self._shares])
+        return PostState(
+            state=state,
+            now=present,
+            released=ReplicaSet(released),
+            pending=ReplicaSet(pending),
+            demoted=ReplicaSet(demoted),
+            destined=ReplicaSet(destined),
+            extents=self._extents(released, pending, keeps) if pending else (),
+            needs=needs,
+            committed=self._committed(state, needs, others, destined),
+        )
 
-def _source_lineage(
-    ledger: Ledger, candidate: AdmissionCandidate
-) -> tuple[
-    CheckpointPlacement | None, tuple[CheckpointPlacement, ...], tuple[CheckpointPlacement, ...]
-]:
-    """(source, checkpoints that go on with a consumed lineage, checkpoints that end with it)."""
-    if candidate.source is None:
-        return None, (), ()
-    owner = ledger.continuations.require(candidate.source.owner)
-    source = owner.checkpoint(candidate.source.checkpoint)
-    assert source is not None, "the owner's generation proves its checkpoints"
-    if candidate.source.disposition is SourceDisposition.RETAIN:
-        return source, (), ()
-    others = tuple(c for c in owner.checkpoints if c is not source)
-    below = tuple(c for c in others if c.summary.frontier_tokens < source.summary.frontier_tokens)
-    return source, below, tuple(c for c in others if c not in below)
+    def replicas_held(self, post: PostState) -> ReplicaSet:
+        """What the sequence would keep from being released: its lineage and its source, in both
+        tiers. A retained source stays whole, for somebody leans on its owner then.
+        """
+        owner = self.lineage.owner
+        if owner is None:
+            return NOTHING
+        if self.lineage.consumed is None:
+            return self._projector.kept_by_owner[owner.ref.id]
+        return ReplicaSet(post.committed & self._going_on)
 
+    # ── what the whole target makes of the source ───────────────────────────────────────────────
 
-def _state_transition(
-    candidate: AdmissionCandidate, source: CheckpointPlacement | None, survivors: _Survivors
-) -> StateTransition:
-    if source is None or candidate.source is None:
-        return StateTransition.ROOT
-    match candidate.source.disposition:
-        case SourceDisposition.RETAIN:
+    def _state(self, others: int, destined: int) -> StateTransition:
+        """By the replicas and references that survive: nothing is a Move that anybody needs."""
+        if self._source is None:
+            return StateTransition.ROOT
+        if not destined & self._device_image:
+            return StateTransition.RESTORE
+        if not self._consumed or self._image_marks & others:
             return StateTransition.FORK
-        case SourceDisposition.CONSUME:
-            alone = survivors.of_slot(source.state_slot) == 1
-            return StateTransition.MOVE if alone else StateTransition.FORK
+        return StateTransition.MOVE
+
+    def _needs(self, share: _PoolShare, others: int, destined: int) -> PoolNeeds:
+        """Full pages are shared and need only a Device replica; a partial tail that anybody else
+        refers to is copied from wherever it is.
+        """
+        pages = share.source_pages
+        copied_tail_pages = 0
+        if share.tail_marks & others:
+            copied_tail_pages = 1
+            pages &= ~share.tail_page
+        restored = pages & ~share.device.of(destined) if pages else 0
+        growth = share.entitled_pages - share.shape.covered_pages
+        return PoolNeeds(share.shape.full_pages, restored, copied_tail_pages, growth)
+
+    def _committed(
+        self, state: StateTransition, needs: tuple[PoolNeeds, ...], others: int, destined: int
+    ) -> ReplicaSet:
+        """Without what nobody refers to any more, or what writing makes stale."""
+        if not self._consumed:
+            return ReplicaSet(destined)
+        stale = 0
+        if state is StateTransition.MOVE:
+            stale |= self._image_marks & ~self._device_image
+        elif state is StateTransition.RESTORE:
+            stale |= self._image_marks & ~others
+        # A Fork's source stays pinned until the first commit (STATE-3).
+        for share, need in zip(self._shares, needs, strict=True):
+            marks = share.tail_marks & ~others
+            if not need.copied_tail_pages:
+                marks &= share.host.mask
+            stale |= marks
+            if marks & share.host.mask & destined:
+                granules = self._ledger.kv[share.pool].granules_of(share.tail_page)
+                stale |= self._layout.granules.put(granules)
+        return ReplicaSet(destined & ~stale)
+
+    # ── Host geometry ───────────────────────────────────────────────────────────────────────────
+
+    def _extents(
+        self, released: int, pending: int, keeps: Iterable[ReplicaSet]
+    ) -> tuple[Extent, ...]:
+        """One extent for each owner and pool with pages to demote, first fit in catalog order."""
+        granules_count = self._layout.granules.width
+        taken = self._layout.granules.of(released)
+        extents: list[Extent] = []
+        for owner_keeps in keeps:
+            mine = owner_keeps & pending
+            if not mine:
+                continue
+            pending &= ~mine
+            for share in self._shares:
+                pages = share.host.of(mine)
+                if not pages:
+                    continue
+                run = pages.bit_count() * share.page_granules
+                first = first_fit(taken, granules_count, run)
+                extents.append(Extent(share.pool, first, run, pages))
+                if first is not None:
+                    taken |= ((1 << run) - 1) << first
+        return tuple(extents)
+
+    def _share(self, candidate: AdmissionCandidate, pool: KvPool) -> _PoolShare:
+        options, layout = self._projector.options, self._layout
+        shape = snapshot_shape(options.coverage_tokens(pool, candidate.reuse_tokens))
+        pages = 0 if self._source is None else self._source.holdings.of_pool(pool)
+        tail = 0
+        if self._source is not None and shape.tail_tokens:
+            tail = 1 << self._source.pages_of(pool)[-1]
+        device, host = layout.device_pages[pool], layout.host_pages[pool]
+        tokens = options.coverage_tokens(pool, entitled_tokens(candidate.request, options))
+        return _PoolShare(
+            pool=pool,
+            device=device,
+            host=host,
+            page_granules=self._ledger.capacity.host_kv.page_granules(pool),
+            shape=shape,
+            source_pages=pages,
+            tail_page=tail,
+            tail_marks=device.put(tail) | host.put(tail),
+            entitled_pages=pages_of_tokens(tokens),
+        )
 
 
-def _address_space(
-    candidate: AdmissionCandidate, source: CheckpointPlacement | None, survivors: _Survivors
-) -> tuple[tuple[PageId, ...], int, int]:
-    """(pages, leading immutable pages, partial tails to copy)."""
-    if source is None or candidate.source is None:
-        return (), 0, 0
-    shape = snapshot_shape(source.summary.frontier_tokens)
-    match candidate.source.disposition:
-        case SourceDisposition.RETAIN:
-            return source.pages, shape.full_pages, shape.copied_pages
-        case SourceDisposition.CONSUME:
-            shared = sum(1 for page in source.pages if survivors.of_page(page) > 1)
-            return source.pages, min(shared, shape.full_pages), max(0, shared - shape.full_pages)
-
-
-def _stages(
-    ledger: Ledger, survivors: _Survivors, *, destination_slots: int, copied_pages: int, growth: int
-) -> tuple[Occupancy, ...]:
-    """Releases come first: no destination of this transition is filled from what it releases."""
-    slots, pages = ledger.states.allocated_slots, ledger.pages.allocated_pages
-    reserved = ledger.reserved_pages
-    slots_left, pages_left = slots - survivors.freed_slots, pages - survivors.freed_pages
-    counts = (
-        (slots, pages, reserved),
-        (slots_left, pages_left, reserved),
-        (slots_left + destination_slots, pages_left + copied_pages, reserved + growth),
-    )
-    return tuple(
-        occupancy_of(ledger.capacity, state_slots=s, kv_pages=p, reserved_kv_pages=r)
-        for s, p, r in counts
-    )
+def entitled_tokens(request: AdmissionRequest, options: ResolvedOptions) -> int:
+    """Tokens whose pages an admission guarantees: prompt and longest output (ACT-1), or prompt and
+    one window of it (ACT-4).
+    """
+    output_tokens = request.max_output_tokens
+    if options.lease_window_tokens is not None:
+        output_tokens = min(output_tokens, options.lease_window_tokens)
+    return len(request.prompt.tokens) + output_tokens

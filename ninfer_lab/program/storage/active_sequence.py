@@ -1,8 +1,8 @@
 """What does an active sequence hold, and what is its next forward?
 
-Owns the record of one active sequence: exact history, address space, the slots it reads and writes,
-the growth that is guaranteed to it and the optional checkpoints of its lineage (ACT-3). Decides
-cuts; changes no pool.
+Owns the record of one active sequence: exact history, its address spaces with the growth that is
+guaranteed in them, the images it reads and writes, and the optional checkpoints of its lineage
+(ACT-3). Decides cuts; changes no pool.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ninfer_lab.contract.candidate import AdmissionCandidate
-from ninfer_lab.contract.ids import OwnerRef, SequenceHandle, StateSlotId
-from ninfer_lab.contract.options import pages_of_tokens
-from ninfer_lab.contract.placement import CheckpointPlacement, SequencePlacement
+from ninfer_lab.contract.ids import OwnerRef, SequenceHandle, StateImageId
+from ninfer_lab.contract.placement import SequencePlacement
 from ninfer_lab.contract.plan import PlannedCapture
 from ninfer_lab.contract.prompt import PreparedPrompt
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.contract.work import Cut
-from ninfer_lab.program.storage.kv_store import AddressSpace
+from ninfer_lab.program.storage.address_space import AddressSpace
+from ninfer_lab.program.storage.checkpoint_record import CheckpointRecord, holdings_of
+from ninfer_lab.program.storage.replica_layout import Holdings
 
 
 @dataclass(slots=True, kw_only=True)
@@ -28,10 +29,11 @@ class ActiveSequence:
         destination: The owner it becomes when it settles; `None` if it may leave nothing behind
             (MODE-2).
         output: Accepted tokens, in order.
-        frontier_tokens: Tokens the state in `state_read_slot` has consumed.
-        state_read_slot: `None` before a root's first forward.
-        pinned_read: The read slot is a Fork source, pinned until the first commit (STATE-3).
-        reserved_pages: Growth not yet mapped.
+        spaces: One per pool, Main first.
+        frontier_tokens: Tokens the state in `read_image` has consumed.
+        read_image: `None` before a root's first forward.
+        pinned_read: The read image is a Fork source, kept for this sequence until its first commit
+            (STATE-3): the pin is that the image stands among the sequence's own holdings.
         checkpoints: Ascending by frontier.
         cut: Given out and not yet settled.
     """
@@ -39,13 +41,12 @@ class ActiveSequence:
     handle: SequenceHandle
     candidate: AdmissionCandidate
     destination: OwnerRef | None
-    space: AddressSpace
-    state_read_slot: StateSlotId | None
-    state_write_slot: StateSlotId
+    spaces: tuple[AddressSpace, ...]
+    read_image: StateImageId | None
+    write_image: StateImageId
     pinned_read: bool
-    reserved_pages: int
     captures: tuple[PlannedCapture, ...]
-    checkpoints: tuple[CheckpointPlacement, ...]
+    checkpoints: tuple[CheckpointRecord, ...]
     frontier_tokens: int
     output: list[int] = field(default_factory=list)
     cut: Cut | None = None
@@ -60,9 +61,16 @@ class ActiveSequence:
         return len(self.prompt.tokens) + len(self.output)
 
     @property
-    def completion_pages(self) -> int:
-        """Pages of the whole prompt and the longest output: what was promised (ACT-1)."""
-        return pages_of_tokens(len(self.prompt.tokens) + self.candidate.request.max_output_tokens)
+    def holdings(self) -> Holdings:
+        """Everything that must stay for its sake: what it maps, reads, writes and has captured."""
+        lineage = holdings_of(self.checkpoints)
+        images = lineage.images | 1 << self.write_image
+        if self.read_image is not None:
+            images |= 1 << self.read_image
+        backend = self.spaces[1].mask if len(self.spaces) > 1 else 0
+        return Holdings(
+            images, lineage.pages | self.spaces[0].mask, lineage.backend_pages | backend
+        )
 
     def consumed(self, frontier_tokens: int) -> TokenSpan:
         """The exact tokens `[0, frontier_tokens)`."""
@@ -108,12 +116,9 @@ class ActiveSequence:
             lane=self.handle.lane,
             history_tokens=self.history_tokens,
             frontier_tokens=self.frontier_tokens,
-            pages=self.space.pages,
-            immutable_pages=self.space.immutable_pages,
-            state_read_slot=self.state_read_slot,
-            state_write_slot=self.state_write_slot,
+            spaces=tuple(space.placement for space in self.spaces),
+            read_image=self.read_image,
+            write_image=self.write_image,
             borrowed_read=self.pinned_read,
-            reserved_pages=self.reserved_pages,
-            completion_pages=self.completion_pages,
-            checkpoints=self.checkpoints,
+            checkpoints=tuple(c.placement for c in self.checkpoints),
         )

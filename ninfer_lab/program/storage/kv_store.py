@@ -1,95 +1,119 @@
-"""How do pages make up an address space, and what does freezing one at a frontier take?
+"""Where are the replicas of every logical page of one typed pool?
 
-Owns the active address space (KV-3: immutable full pages | unique mutable full pages | optional
-mutable tail) and the one analysis of a snapshot's shape that assessment, reservation and commit
-share (KV-4). Does not know reference counts; the pool does.
+Owns the pool's Device pages and the map from a logical page to its places; its Host replicas lie in
+the arena that all pools share. A page exists as long as it has a replica. Does not know address
+spaces, owners or what a page holds.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 
-from ninfer_lab.contract.ids import PageId
-from ninfer_lab.contract.options import PAGE_TOKENS, pages_of_tokens
+from ninfer_lab.contract.ids import HostGranuleId, KvPageId, PageId
+from ninfer_lab.contract.placement import PageReplicas
+from ninfer_lab.program.storage.bitset import mask_of, ordinals_of, run_mask
+from ninfer_lab.program.storage.host_arena import HostArena
+from ninfer_lab.program.storage.place_pool import PlacePool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SnapshotShape:
-    """What keeping `[0, frontier_tokens)` means for pages.
+class KvStore:
+    """One typed pool in two tiers.
+
+    Args:
+        device_pages: Device pages of this pool.
+        host_pages: Most Host replicas that the arena could hold for it.
+        page_granules: What one Host replica takes.
+        arena: Shared by all pools.
 
     Attributes:
-        full_pages: Shared as they are.
-        tail_tokens: Tokens in the last, partial page; 0 when the frontier is aligned.
+        device_places: Pages; one that is taken and filled by no logical page is held for one.
     """
 
-    frontier_tokens: int
-    full_pages: int
-    tail_tokens: int
+    def __init__(
+        self, device_pages: int, host_pages: int, page_granules: int, arena: HostArena
+    ) -> None:
+        self.device_places = PlacePool("device KV pages", device_pages, PageId)
+        self.page_granules = page_granules
+        self._arena = arena
+        self._free_ids = [KvPageId(i) for i in reversed(range(device_pages + host_pages))]
+        self._device: dict[KvPageId, PageId] = {}
+        self._host: dict[KvPageId, HostGranuleId] = {}
+        self._on_device = 0
+        self._on_host = 0
+        self._host_changes_count = 0
 
     @property
-    def covered_pages(self) -> int:
-        return self.full_pages + (1 if self.tail_tokens else 0)
+    def on_device(self) -> int:
+        """Logical pages with a Device replica, as a set."""
+        return self._on_device
 
     @property
-    def copied_pages(self) -> int:
-        """Pages a writer that goes on from here needs for itself: the partial tail, or none."""
-        return 1 if self.tail_tokens else 0
-
-
-def snapshot_shape(frontier_tokens: int) -> SnapshotShape:
-    """The shape at a frontier.
-
-    Example:
-        >>> snapshot_shape(130).full_pages, snapshot_shape(130).tail_tokens
-        (2, 2)
-        >>> snapshot_shape(128).copied_pages
-        0
-    """
-    return SnapshotShape(
-        frontier_tokens=frontier_tokens,
-        full_pages=frontier_tokens // PAGE_TOKENS,
-        tail_tokens=frontier_tokens % PAGE_TOKENS,
-    )
-
-
-class AddressSpace:
-    """The Main KV pages of one active sequence, in order.
-
-    `[0, immutable_pages)` are frozen: a checkpoint or another owner may refer to them. The rest has
-    this sequence as its only writer (INV-7).
-    """
-
-    def __init__(self, pages: tuple[PageId, ...], immutable_pages: int) -> None:
-        assert 0 <= immutable_pages <= len(pages)
-        self._pages = list(pages)
-        self._immutable_pages = immutable_pages
+    def on_host(self) -> int:
+        """Logical pages with a Host replica, as a set."""
+        return self._on_host
 
     @property
-    def pages(self) -> tuple[PageId, ...]:
-        return tuple(self._pages)
+    def host_changes_count(self) -> int:
+        """Grows whenever a Host replica comes or goes: until then `granules_of` stays true."""
+        return self._host_changes_count
 
-    @property
-    def pages_count(self) -> int:
-        return len(self._pages)
+    def create(self, places: Iterable[PageId]) -> tuple[KvPageId, ...]:
+        """New logical pages at held Device pages."""
+        created = []
+        for place in places:
+            page = self._free_ids.pop()
+            self._device[page] = place
+            created.append(page)
+        self._on_device |= mask_of(created)
+        return tuple(created)
 
-    @property
-    def immutable_pages(self) -> int:
-        return self._immutable_pages
+    def publish_device(self, page: KvPageId, place: PageId) -> None:
+        """The page has been copied to a held Device page."""
+        assert page in self._host
+        assert page not in self._device
+        self._device[page] = place
+        self._on_device |= 1 << page
 
-    def prefix(self, frontier_tokens: int) -> tuple[PageId, ...]:
-        """The pages that cover `[0, frontier_tokens)`."""
-        return tuple(self._pages[: pages_of_tokens(frontier_tokens)])
+    def publish_host(self, page: KvPageId, granule: HostGranuleId) -> None:
+        """The page has been copied to held granules of the arena."""
+        assert page in self._device
+        assert page not in self._host
+        self._host[page] = granule
+        self._on_host |= 1 << page
+        self._host_changes_count += 1
 
-    def grow(self, pages: tuple[PageId, ...]) -> None:
-        """Appends writable pages."""
-        self._pages.extend(pages)
+    def drop(self, *, device_pages: int, host_pages: int) -> None:
+        """Gives replicas up; a logical page without any is no more."""
+        for page in map(KvPageId, ordinals_of(device_pages)):
+            self.device_places.give_back((self._device.pop(page),))
+        for page in map(KvPageId, ordinals_of(host_pages)):
+            self._arena.give_back(self._host.pop(page), self.page_granules)
+        self._on_device &= ~device_pages
+        self._on_host &= ~host_pages
+        self._host_changes_count += host_pages.bit_count()
+        gone = (device_pages | host_pages) & ~(self._on_device | self._on_host)
+        self._free_ids.extend(map(KvPageId, ordinals_of(gone)))
 
-    def freeze(self, shape: SnapshotShape, tail_copy: PageId | None) -> None:
-        """Freezes full pages in place; an unaligned tail is left behind and `tail_copy` takes its
-        place.
-        """
-        assert (tail_copy is not None) == bool(shape.tail_tokens)
-        if tail_copy is not None:
-            assert len(self._pages) == shape.covered_pages
-            self._pages[-1] = tail_copy
-        self._immutable_pages = max(self._immutable_pages, shape.full_pages)
+    def device_page(self, page: KvPageId) -> PageId | None:
+        return self._device.get(page)
+
+    def host_granule(self, page: KvPageId) -> HostGranuleId | None:
+        return self._host.get(page)
+
+    def device_pages(self, pages: Iterable[KvPageId]) -> tuple[PageId, ...]:
+        """Where an address space lies; every page must be on the Device."""
+        return tuple(self._device[page] for page in pages)
+
+    def granules_of(self, pages: int) -> int:
+        """The arena's granules under the Host replicas of a set of pages."""
+        taken = 0
+        for page in ordinals_of(pages):
+            taken |= run_mask(self._host[KvPageId(page)], self.page_granules)
+        return taken
+
+    def replicas(self) -> tuple[PageReplicas, ...]:
+        """Every logical page there is, by id."""
+        return tuple(
+            PageReplicas(page, self._device.get(page), self._host.get(page))
+            for page in sorted(self._device.keys() | self._host.keys())
+        )

@@ -1,23 +1,36 @@
 """What does Program hold, all in all?
 
-Owns the stores side by side: pages, states, inactive continuations, active sequences. Everything
-that counts or pictures the whole reads it here; what changes it are the transactions. Does not know
-plans.
+Owns the stores side by side: places and replicas of states and pages, inactive continuations,
+active sequences, and what the one open transition holds. Nothing is reference-counted: every
+owner and sequence says what it refers to, and what nobody refers to any more is released.
+Everything that counts or pictures the whole reads it here; what changes it are the transactions.
+Does not know plans.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 
-from ninfer_lab.contract.capacity import Capacity, Occupancy
+from ninfer_lab.contract.capacity import (
+    Capacity,
+    ExclusiveResources,
+    KvPool,
+    Occupancy,
+    OccupancyCounts,
+)
 from ninfer_lab.contract.errors import InvariantBroken
-from ninfer_lab.contract.ids import LaneId, PageId, SequenceHandle, SequenceId
-from ninfer_lab.contract.placement import CheckpointPlacement, LedgerSnapshot
+from ninfer_lab.contract.ids import LaneId, OwnerId, SequenceHandle, SequenceId
+from ninfer_lab.contract.placement import LedgerSnapshot, OpenTransition, RowTable
+from ninfer_lab.contract.replicas import ReplicaSet
 from ninfer_lab.program.storage.active_sequence import ActiveSequence
 from ninfer_lab.program.storage.continuation_store import ContinuationStore
-from ninfer_lab.program.storage.occupancy import occupancy_of
-from ninfer_lab.program.storage.page_pool import PagePool
+from ninfer_lab.program.storage.host_arena import HostArena
+from ninfer_lab.program.storage.kv_store import KvStore
+from ninfer_lab.program.storage.replica_layout import Holdings, ReplicaLayout
 from ninfer_lab.program.storage.state_store import StateStore
+
+REMEMBERED_GRANULE_SETS = 4_096
+"""Sets of Host pages whose granules are remembered: one per rung that a planner looks at."""
 
 
 class Ledger:
@@ -26,57 +39,173 @@ class Ledger:
     def __init__(self, capacity: Capacity, lanes_count: int) -> None:
         self.capacity = capacity
         self.lanes_count = lanes_count
-        self.pages = PagePool(capacity.device_kv_pages)
-        self.states = StateStore(capacity.device_state_slots)
+        self.layout = ReplicaLayout(capacity)
+        self.arena = HostArena(capacity.host_kv.granules_count)
+        self.states = StateStore(capacity.device_state_slots, capacity.host_state_slots)
+        self.kv = {
+            pool: KvStore(
+                capacity.device_pages(pool),
+                capacity.host_pages(pool),
+                capacity.host_kv.page_granules(pool),
+                self.arena,
+            )
+            for pool in capacity.pools
+        }
         self.continuations = ContinuationStore()
         self.sequences: dict[SequenceId, ActiveSequence] = {}
-        self._counted: tuple[tuple[int, int, int], Occupancy] | None = None
+        self.held_growth_pages = dict.fromkeys(capacity.pools, 0)
+        self._counted: tuple[OccupancyCounts, Occupancy] | None = None
+        self._granules: dict[tuple[KvPool, int], tuple[int, int]] = {}
+
+    # ── what is there, and for whom ─────────────────────────────────────────────────────────────
 
     @property
-    def reserved_pages(self) -> int:
-        """Guaranteed growth of all active sequences: counted, never kept (ACC-1)."""
-        return sum([sequence.reserved_pages for sequence in self.sequences.values()])
+    def present(self) -> ReplicaSet:
+        """Every replica there is, with the granules of the arena that are taken."""
+        layout = self.layout
+        replicas = (
+            layout.device_images.put(self.states.on_device)
+            | layout.host_images.put(self.states.on_host)
+            | layout.granules.put(self.arena.taken)
+        )
+        for pool, store in self.kv.items():
+            replicas |= layout.device_pages[pool].put(store.on_device)
+            replicas |= layout.host_pages[pool].put(store.on_host)
+        return ReplicaSet(replicas)
 
-    @property
-    def free_pages(self) -> int:
+    def replicas_of(self, holdings: Holdings) -> ReplicaSet:
+        """The replicas there are of some contents, with the granules they lie on."""
+        replicas = (self.layout.on_device(holdings) | self.layout.on_host(holdings)) & self.present
+        return ReplicaSet(replicas | self._granules_of(holdings))
+
+    def holders(self) -> Iterator[Holdings]:
+        """What every owner and every sequence refers to."""
+        yield from self.continuations.holdings()
+        for sequence in self.sequences.values():
+            yield sequence.holdings
+
+    def unreferenced(self, contents: Holdings, *, besides: Holdings | None = None) -> Holdings:
+        """Those of some contents that no holder refers to, or none but one holder."""
+        images, pages, backend_pages = contents
+        for kept in self.holders():
+            if kept is besides:
+                continue
+            images &= ~kept.images
+            pages &= ~kept.pages
+            backend_pages &= ~kept.backend_pages
+        return Holdings(images, pages, backend_pages)
+
+    def exclusive(self, owner: OwnerId) -> ExclusiveResources:
+        """What removing this inactive owner alone would settle (ACC-3)."""
+        continuation = self.continuations.get(owner)
+        if continuation is None:
+            raise InvariantBroken("OWN generation", f"owner {owner} is not inactive")
+        gone = self.unreferenced(continuation.holdings, besides=continuation.holdings)
+        alone = self.replicas_of(gone)
+        layout = self.layout
+        return ExclusiveResources(
+            device_state_slots=layout.device_images.count(alone),
+            host_state_slots=layout.host_images.count(alone),
+            device_kv_pages=layout.device_pages[KvPool.MAIN].count(alone),
+            device_backend_kv_pages=layout.device_pages[KvPool.BACKEND].count(alone),
+            host_kv_bytes=layout.granules.count(alone) * self.capacity.host_kv.granule_bytes,
+        )
+
+    def _granules_of(self, holdings: Holdings) -> ReplicaSet:
+        """Remembered per set of pages until a Host replica comes or goes in the pool."""
+        granules = 0
+        for pool, store in self.kv.items():
+            pages = holdings.of_pool(pool) & store.on_host
+            if not pages:
+                continue
+            known = self._granules.get((pool, pages))
+            if known is None or known[0] != store.host_changes_count:
+                if len(self._granules) > REMEMBERED_GRANULE_SETS:
+                    self._granules.clear()
+                known = (store.host_changes_count, store.granules_of(pages))
+                self._granules[pool, pages] = known
+            granules |= known[1]
+        return self.layout.granules.put(granules)
+
+    # ── releasing ───────────────────────────────────────────────────────────────────────────────
+
+    def release_unreferenced(self, contents: Holdings) -> None:
+        """Releases, in both tiers, what of these contents nobody refers to any more."""
+        gone = self.unreferenced(contents)
+        self.drop(
+            ReplicaSet((self.layout.on_device(gone) | self.layout.on_host(gone)) & self.present)
+        )
+
+    def drop(self, replicas: ReplicaSet) -> None:
+        """Gives replicas up, and the arena's granules with them."""
+        layout = self.layout
+        self.states.drop(
+            device_images=layout.device_images.of(replicas),
+            host_images=layout.host_images.of(replicas),
+        )
+        for pool, store in self.kv.items():
+            store.drop(
+                device_pages=layout.device_pages[pool].of(replicas),
+                host_pages=layout.host_pages[pool].of(replicas),
+            )
+
+    # ── counting ────────────────────────────────────────────────────────────────────────────────
+
+    def reserved_pages(self, pool: KvPool) -> int:
+        """Guaranteed growth, of active sequences and of the one being admitted (ACC-1)."""
+        index = 0 if pool is KvPool.MAIN else 1
+        held = self.held_growth_pages[pool]
+        return held + sum([s.spaces[index].reserved_pages for s in self.sequences.values()])
+
+    def free_pages(self, pool: KvPool) -> int:
         """Neither allocated nor reserved: what anybody may have (INV-8)."""
-        return self.pages.capacity_pages - self.pages.allocated_pages - self.reserved_pages
-
-    @property
-    def free_states(self) -> int:
-        return self.states.capacity_slots - self.states.allocated_slots
+        return self.kv[pool].device_places.free_count - self.reserved_pages(pool)
 
     @property
     def free_lanes(self) -> int:
         return self.lanes_count - len(self.sequences)
 
     @property
-    def lineage_states(self) -> int:
-        """Slots that no eviction can free: what active sequences read, write and have captured."""
-        held = {sequence.state_write_slot for sequence in self.sequences.values()}
+    def lineage_images(self) -> int:
+        """Images no eviction can free, as a set: what active sequences read, write, captured."""
+        images = 0
         for sequence in self.sequences.values():
-            held.update(checkpoint.state_slot for checkpoint in sequence.checkpoints)
-            if sequence.state_read_slot is not None:
-                held.add(sequence.state_read_slot)
-        return len(held)
+            images |= sequence.holdings.images
+        return images
+
+    def counts(self) -> OccupancyCounts:
+        """(allocated, reserved) of every axis now: a taken place without a replica is reserved."""
+        states, arena = self.states, self.capacity.host_kv
+        device = states.on_device.bit_count()
+        host = states.on_host.bit_count()
+        pages: list[tuple[int, int]] = []
+        host_granules = 0
+        for pool in KvPool:
+            store = self.kv.get(pool)
+            if store is None:
+                pages.append((0, 0))
+                continue
+            there = store.on_device.bit_count()
+            held = store.device_places.taken_count - there
+            pages.append((there, held + self.reserved_pages(pool)))
+            host_granules += store.on_host.bit_count() * store.page_granules
+        held_granules = self.arena.taken.bit_count() - host_granules
+        return (
+            (device, states.device_places.taken_count - device),
+            (host, states.host_places.taken_count - host),
+            pages[0],
+            pages[1],
+            (host_granules * arena.granule_bytes, held_granules * arena.granule_bytes),
+        )
 
     def occupancy(self) -> Occupancy:
         """Used_r now (ACC-1). Made anew only where a count has moved: every forward tells it."""
-        counts = (
-            self.states.allocated_slots,
-            self.pages.allocated_pages,
-            self.reserved_pages,
-        )
+        counts = self.counts()
         if self._counted is None or self._counted[0] != counts:
-            state_slots, kv_pages, reserved_kv_pages = counts
-            occupancy = occupancy_of(
-                self.capacity,
-                state_slots=state_slots,
-                kv_pages=kv_pages,
-                reserved_kv_pages=reserved_kv_pages,
-            )
-            self._counted = (counts, occupancy)
+            self._counted = (counts, Occupancy.of(self.capacity, counts))
         return self._counted[1]
+
+    # ── sequences and pictures ──────────────────────────────────────────────────────────────────
 
     def sequence(self, handle: SequenceHandle) -> ActiveSequence:
         """The live sequence behind a handle.
@@ -93,23 +222,22 @@ class Ledger:
     def lane_is_taken(self, lane: LaneId) -> bool:
         return any(sequence.handle.lane == lane for sequence in self.sequences.values())
 
-    def release_checkpoints(self, checkpoints: Iterable[CheckpointPlacement]) -> None:
-        """Lets go of their images and pages; the last reference frees."""
-        for checkpoint in checkpoints:
-            self.states.release(checkpoint.state_slot)
-            self.pages.release(checkpoint.pages)
-
     def snapshot(
-        self, resource_revision: int, row_tables: tuple[tuple[LaneId, tuple[PageId, ...]], ...]
+        self,
+        resource_revision: int,
+        row_tables: tuple[RowTable, ...],
+        transition: OpenTransition | None,
     ) -> LedgerSnapshot:
         """A complete picture (for laws, recordings, views)."""
+        backend = self.kv.get(KvPool.BACKEND)
         return LedgerSnapshot(
             resource_revision=resource_revision,
             occupancy=self.occupancy(),
             owners=tuple(c.placement for c in self.continuations.all()),
             sequences=tuple(self.sequences[i].placement for i in sorted(self.sequences)),
-            state_references=self.states.references(),
-            state_pins=self.states.pins(),
-            page_references=self.pages.references(),
+            images=self.states.replicas(),
+            pages=self.kv[KvPool.MAIN].replicas(),
+            backend_pages=() if backend is None else backend.replicas(),
             row_tables=row_tables,
+            transition=transition,
         )

@@ -1,42 +1,87 @@
-"""What will an admission have left behind, component by component?
+"""What will an admission have left behind, replica by replica and stage by stage?
 
-Owns the value that projection derives and activation carries out, so that what was proved is what
-is done.
+Owns the value that projection derives and the transaction carries out, so that what was proved is
+what is done. A bare tuple of sets: a planner makes thousands of them. Does not know how it came
+about, nor what it is worth.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from ninfer_lab.contract.capacity import Occupancy
-from ninfer_lab.contract.ids import PageId
-from ninfer_lab.contract.placement import CheckpointPlacement
+from ninfer_lab.contract.capacity import KvPool
+from ninfer_lab.contract.ids import HostGranuleId
+from ninfer_lab.contract.replicas import ReplicaSet
 from ninfer_lab.contract.target import StateTransition
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdmissionPostState:
-    """The complete end state of one target.
+class Extent(NamedTuple):
+    """A run of the Host arena for pages of one owner and pool, in the order of their ids.
 
     Attributes:
-        state: Move, Fork or Root, by the references that survive (STATE-3).
-        source: The checkpoint started from.
-        kept: Checkpoints of a consumed lineage below the source: they go on with it.
-        released: Checkpoints that end: those of evicted owners, and of the consumed lineage above
-            the source.
-        pages: The new address space before its tail is copied.
-        immutable_pages: Leading pages somebody else refers to.
-        copied_tail_pages: 1 if the partial tail needs a copy for the new writer.
-        growth_pages: Reserved until completion (ACT-1).
-        stages: Occupancy now; after the releases; with every destination in place.
+        first: `None` where no hole is large enough.
+        pages: The logical pages, as a set.
+    """
+
+    pool: KvPool
+    first: HostGranuleId | None
+    run_granules: int
+    pages: int
+
+
+class PoolNeeds(NamedTuple):
+    """What the new writer needs of one pool's Device pages.
+
+    Attributes:
+        immutable_pages: Leading pages of the address space that are frozen: the source's full ones.
+        restored: Logical pages of the source that get a Device replica back, as a set.
+        copied_tail_pages: 1 if the partial tail needs a copy.
+        growth_pages: Reserved until completion (ACT-1), or for the lease (ACT-4).
+    """
+
+    immutable_pages: int
+    restored: int
+    copied_tail_pages: int
+    growth_pages: int
+
+    @property
+    def destination_pages(self) -> int:
+        """Device pages that must be found."""
+        return self.restored.bit_count() + self.copied_tail_pages + self.growth_pages
+
+
+class PostState(NamedTuple):
+    """The complete end state of one target, and the stages towards it.
+
+    Attributes:
+        state: Move, Fork, Restore or Root, by the references that survive (STATE-3).
+        now: Replicas at NOW.
+        released: Replicas at RELEASED. Those to be demoted are still on the Device alone.
+        pending: Host replicas that demotion makes (their granules are in `extents`).
+        demoted: Replicas at DEMOTED, without the granules of new extents.
+        destined: The same without the tail end of a consumed lineage, on which destinations come.
+        extents: In the order in which they are placed.
+        needs: Of every pool there is, Main first.
+        committed: What is left of `destined` once writing has made Host replicas stale; restored
+            and new Device places come to it.
     """
 
     state: StateTransition
-    source: CheckpointPlacement | None
-    kept: tuple[CheckpointPlacement, ...]
-    released: tuple[CheckpointPlacement, ...]
-    pages: tuple[PageId, ...]
-    immutable_pages: int
-    copied_tail_pages: int
-    growth_pages: int
-    stages: tuple[Occupancy, ...]
+    now: ReplicaSet
+    released: ReplicaSet
+    pending: ReplicaSet
+    demoted: ReplicaSet
+    destined: ReplicaSet
+    extents: tuple[Extent, ...]
+    needs: tuple[PoolNeeds, ...]
+    committed: ReplicaSet
+
+    @property
+    def destination_slots(self) -> int:
+        """Device slots that must be found for the active image."""
+        return 0 if self.state is StateTransition.MOVE else 1
+
+    @property
+    def copied_tail_pages(self) -> int:
+        """Partial tails to copy, over all pools."""
+        return sum(needs.copied_tail_pages for needs in self.needs)

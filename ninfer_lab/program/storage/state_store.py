@@ -1,86 +1,86 @@
-"""Which StateImage slots are in use, by whom, and which are pinned?
+"""Where are the replicas of every StateImage?
 
-Owns the Device StateImage slots: C + H of them, one pool, no fixed pairing of slot and lane
-(STATE-1). A slot is referred to by its one writer, by checkpoints, and by pins: a Fork source stays
-pinned until the destination's first commit (STATE-3), so dropping its checkpoint meanwhile does not
-free it (STATE-4). Does not know contents or frontiers.
+Owns the Device slots (C + H of them, one pool, no fixed pairing with lanes, STATE-1) and the Host
+slots, and the map from an image to its places. An image exists as long as it has a replica; who
+refers to it is the holders' business. Does not know contents or frontiers.
 """
 
 from __future__ import annotations
 
-from ninfer_lab.contract.errors import InvariantBroken
-from ninfer_lab.contract.ids import StateSlotId
+from ninfer_lab.contract.ids import HostSlotId, StateImageId, StateSlotId
+from ninfer_lab.contract.placement import ImageReplicas
+from ninfer_lab.program.storage.bitset import ordinals_of
+from ninfer_lab.program.storage.place_pool import PlacePool
 
 
 class StateStore:
-    """Reference-counted whole images `[0, capacity_slots)`."""
+    """Whole images in two tiers.
 
-    def __init__(self, capacity_slots: int) -> None:
-        self._capacity_slots = capacity_slots
-        self._free = [StateSlotId(slot) for slot in reversed(range(capacity_slots))]
-        self._references = [0] * capacity_slots
-        self._pins = [0] * capacity_slots
+    Attributes:
+        device_places: Slots; one that is taken and filled by no image is held for one.
+        host_places: The same on the Host.
+    """
+
+    def __init__(self, device_slots: int, host_slots: int) -> None:
+        self.device_places = PlacePool("device state slots", device_slots, StateSlotId)
+        self.host_places = PlacePool("host state slots", host_slots, HostSlotId)
+        self._free_ids = [StateImageId(i) for i in reversed(range(device_slots + host_slots))]
+        self._device: dict[StateImageId, StateSlotId] = {}
+        self._host: dict[StateImageId, HostSlotId] = {}
+        self._on_device = 0
+        self._on_host = 0
 
     @property
-    def capacity_slots(self) -> int:
-        return self._capacity_slots
+    def on_device(self) -> int:
+        """Images with a Device replica, as a set."""
+        return self._on_device
 
     @property
-    def allocated_slots(self) -> int:
-        """Unique images with a reference or a pin (ACC-2)."""
-        return self._capacity_slots - len(self._free)
+    def on_host(self) -> int:
+        """Images with a Host replica, as a set."""
+        return self._on_host
 
-    def allocate(self) -> StateSlotId:
-        """Takes a free slot with one reference.
+    def create(self, slot: StateSlotId) -> StateImageId:
+        """A new image at a held Device slot."""
+        image = self._free_ids.pop()
+        self._device[image] = slot
+        self._on_device |= 1 << image
+        return image
 
-        Raises:
-            InvariantBroken: None is free. Callers prove room first, so this is a bug.
-        """
-        if not self._free:
-            raise InvariantBroken("ACC-4 occupancy", "a state slot is wanted and none is free")
-        slot = self._free.pop()
-        self._references[slot] = 1
-        return slot
+    def publish_device(self, image: StateImageId, slot: StateSlotId) -> None:
+        """The image has been copied to a held Device slot."""
+        assert image in self._host
+        assert image not in self._device
+        self._device[image] = slot
+        self._on_device |= 1 << image
 
-    def retain(self, slot: StateSlotId) -> None:
-        """A checkpoint refers to an image its writer will let go of (Freeze)."""
-        self._require(slot, self._references, "reference")
-        self._references[slot] += 1
+    def publish_host(self, image: StateImageId, slot: HostSlotId) -> None:
+        """The image has been copied to a held Host slot."""
+        assert image in self._device
+        assert image not in self._host
+        self._host[image] = slot
+        self._on_host |= 1 << image
 
-    def release(self, slot: StateSlotId) -> None:
-        """The writer or the checkpoint lets go."""
-        self._require(slot, self._references, "reference")
-        self._references[slot] -= 1
-        self._free_if_unused(slot)
+    def drop(self, *, device_images: int, host_images: int) -> None:
+        """Gives replicas up; an image without any is no more."""
+        for image in map(StateImageId, ordinals_of(device_images)):
+            self.device_places.give_back((self._device.pop(image),))
+        for image in map(StateImageId, ordinals_of(host_images)):
+            self.host_places.give_back((self._host.pop(image),))
+        self._on_device &= ~device_images
+        self._on_host &= ~host_images
+        gone = (device_images | host_images) & ~(self._on_device | self._on_host)
+        self._free_ids.extend(map(StateImageId, ordinals_of(gone)))
 
-    def pin(self, slot: StateSlotId) -> None:
-        """A Fork will read this allocated slot."""
-        if self.holders_of(slot) == 0:
-            raise InvariantBroken("STATE-3 fork pin", f"slot {slot} is free and cannot be pinned")
-        self._pins[slot] += 1
+    def device_slot(self, image: StateImageId) -> StateSlotId | None:
+        return self._device.get(image)
 
-    def unpin(self, slot: StateSlotId) -> None:
-        """The Fork has been written, or given up."""
-        self._require(slot, self._pins, "pin")
-        self._pins[slot] -= 1
-        self._free_if_unused(slot)
+    def host_slot(self, image: StateImageId) -> HostSlotId | None:
+        return self._host.get(image)
 
-    def holders_of(self, slot: StateSlotId) -> int:
-        """References and pins together; 0 is free."""
-        return self._references[slot] + self._pins[slot]
-
-    def references(self) -> tuple[tuple[StateSlotId, int], ...]:
-        """Every referenced slot and its references, in slot order."""
-        return tuple((StateSlotId(i), count) for i, count in enumerate(self._references) if count)
-
-    def pins(self) -> tuple[tuple[StateSlotId, int], ...]:
-        """Every pinned slot and its pins, in slot order."""
-        return tuple((StateSlotId(i), count) for i, count in enumerate(self._pins) if count)
-
-    def _free_if_unused(self, slot: StateSlotId) -> None:
-        if self.holders_of(slot) == 0:
-            self._free.append(slot)
-
-    def _require(self, slot: StateSlotId, counts: list[int], noun: str) -> None:
-        if counts[slot] == 0:
-            raise InvariantBroken(f"STATE {noun}", f"slot {slot} has no {noun} to give back")
+    def replicas(self) -> tuple[ImageReplicas, ...]:
+        """Every image there is, by id."""
+        return tuple(
+            ImageReplicas(image, self._device.get(image), self._host.get(image))
+            for image in sorted(self._device.keys() | self._host.keys())
+        )

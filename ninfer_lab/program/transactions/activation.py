@@ -1,110 +1,97 @@
 """How does a proven target become an active sequence?
 
-Owns the one short method in which an admission happens: releases, then destinations, then the
-binding of the row. Everything was proved before; nothing here can fail for lack of room. Does not
-know why this target was chosen.
+Owns the one short moment of publication: contents are given the places that were held and filled,
+the sequence takes its references, the lane is bound. Everything was proved and copied before;
+nothing here can fail. Does not know why this target was chosen.
 """
 
 from __future__ import annotations
 
-from ninfer_lab.contract.candidate import CheckpointSource, SourceDisposition
-from ninfer_lab.contract.ids import OwnerRef, SequenceHandle, StateSlotId
+from ninfer_lab.contract.capacity import KvPool
+from ninfer_lab.contract.ids import KvPageId, StateImageId
 from ninfer_lab.contract.machine_api import MachineApi
-from ninfer_lab.contract.plan import ResourcePlan
-from ninfer_lab.contract.result import OwnerEnd
 from ninfer_lab.contract.target import StateTransition
-from ninfer_lab.contract.work import PageCopy
 from ninfer_lab.program.storage.active_sequence import ActiveSequence
-from ninfer_lab.program.storage.kv_store import AddressSpace
+from ninfer_lab.program.storage.address_space import AddressSpace
+from ninfer_lab.program.storage.bitset import ordinals_of
+from ninfer_lab.program.storage.checkpoint_record import CheckpointRecord
 from ninfer_lab.program.storage.ledger import Ledger
-from ninfer_lab.program.storage.post_state import AdmissionPostState
+from ninfer_lab.program.storage.post_state import PoolNeeds, PostState
+from ninfer_lab.program.transactions.held_places import HeldPlaces
+from ninfer_lab.program.transactions.proven_plan import ProvenPlan
 
 
 def activate(
-    ledger: Ledger,
-    machine: MachineApi,
-    plan: ResourcePlan,
-    post: AdmissionPostState,
-    handle: SequenceHandle,
-) -> tuple[OwnerEnd | None, tuple[OwnerEnd, ...]]:
-    """Carries out one admission.
-
-    Returns:
-        What became of a consumed source's owner, and of every evicted owner.
+    ledger: Ledger, machine: MachineApi, proven: ProvenPlan, held: HeldPlaces
+) -> ActiveSequence:
+    """Publishes the sequence.
 
     Effects:
-        Moves references from the source to the sequence, releases what the target ends, binds the
-        lane.
+        Held Device places become replicas; the sequence refers to what it reads, writes and maps;
+        its lane is bound in every pool.
     """
-    target = plan.assessment.target
-    evicted = tuple(_end_owner(ledger, owner, survivors=0) for owner in target.evicted)
-    consumed = _consume(ledger, target.candidate.source, post)
-    ledger.release_checkpoints(post.released)
-    read_slot, write_slot = _state_slots(ledger, target.candidate.source, post)
-    ledger.sequences[handle.id] = ActiveSequence(
-        handle=handle,
-        candidate=target.candidate,
-        destination=plan.intent.destination,
-        space=_bind_pages(ledger, machine, plan, post),
-        state_read_slot=read_slot,
-        state_write_slot=write_slot,
-        pinned_read=post.state is StateTransition.FORK,
-        reserved_pages=post.growth_pages,
-        captures=plan.intent.captures,
-        checkpoints=post.kept,
-        frontier_tokens=target.candidate.reuse_tokens,
+    post, lineage, plan = proven.post, proven.lineage, proven.plan
+    candidate = plan.assessment.target.candidate
+    spaces = tuple(
+        _space(ledger, pool, lineage.source, needs, held)
+        for pool, needs in zip(ledger.kv, post.needs, strict=True)
     )
-    return consumed, evicted
+    read_image, write_image = _images(ledger, lineage.source, post, held)
+    sequence = ActiveSequence(
+        handle=proven.handle,
+        candidate=candidate,
+        destination=plan.intent.destination,
+        spaces=spaces,
+        read_image=read_image,
+        write_image=write_image,
+        pinned_read=post.state is StateTransition.FORK,
+        captures=plan.intent.captures,
+        checkpoints=lineage.kept,
+        frontier_tokens=candidate.reuse_tokens,
+    )
+    ledger.sequences[proven.handle.id] = sequence
+    for space in spaces:
+        places = ledger.kv[space.pool].device_pages(space.pages)
+        machine.bind(proven.handle.lane, space.pool, places)
+    return sequence
 
 
-def _consume(
-    ledger: Ledger, source: CheckpointSource | None, post: AdmissionPostState
-) -> OwnerEnd | None:
-    if source is None or source.disposition is SourceDisposition.RETAIN:
-        return None
-    return _end_owner(ledger, source.owner, survivors=len(post.kept))
-
-
-def _end_owner(ledger: Ledger, owner: OwnerRef, *, survivors: int) -> OwnerEnd:
-    """Takes the owner out of the store; its `survivors` shallowest checkpoints go on in a
-    lineage.
-    """
-    continuation = ledger.continuations.remove(owner)
-    ended = continuation.checkpoints[survivors:]
-    return OwnerEnd(ref=owner, deleted=frozenset(c.summary.ref for c in ended))
-
-
-def _state_slots(
-    ledger: Ledger, source: CheckpointSource | None, post: AdmissionPostState
-) -> tuple[StateSlotId | None, StateSlotId]:
-    """(read, write). A Move takes over the source's reference; a Fork pins what it will read."""
+def _images(
+    ledger: Ledger, source: CheckpointRecord | None, post: PostState, held: HeldPlaces
+) -> tuple[StateImageId | None, StateImageId]:
+    """(read, write). A Move writes the source's own image; a Fork reads what it leaves alone."""
+    if post.state is StateTransition.MOVE:
+        assert source is not None
+        return source.image, source.image
+    written = ledger.states.create(held.device_slots[0])
     match post.state:
         case StateTransition.ROOT:
-            return None, ledger.states.allocate()
-        case StateTransition.MOVE:
-            assert post.source is not None
-            return post.source.state_slot, post.source.state_slot
+            return None, written
         case StateTransition.FORK:
             assert source is not None
-            assert post.source is not None
-            ledger.states.pin(post.source.state_slot)
-            if source.disposition is SourceDisposition.CONSUME:
-                ledger.states.release(post.source.state_slot)
-            return post.source.state_slot, ledger.states.allocate()
+            return source.image, written
+        case StateTransition.RESTORE:
+            return written, written
 
 
-def _bind_pages(
-    ledger: Ledger, machine: MachineApi, plan: ResourcePlan, post: AdmissionPostState
+def _space(
+    ledger: Ledger,
+    pool: KvPool,
+    source: CheckpointRecord | None,
+    needs: PoolNeeds,
+    held: HeldPlaces,
 ) -> AddressSpace:
-    """A consumed source hands its page references over; a retained one shares them."""
-    source, pages = plan.assessment.target.candidate.source, post.pages
-    if source is not None and source.disposition is SourceDisposition.RETAIN:
-        ledger.pages.retain(pages)
-    machine.bind(plan.intent.lane, pages)
-    if post.copied_tail_pages:
-        (copy,) = ledger.pages.allocate(1)
-        machine.copy_pages((PageCopy(source=pages[-1], destination=copy),))
-        machine.replace_tail(plan.intent.lane, copy)
-        ledger.pages.release(pages[-1:])
-        pages = (*pages[:-1], copy)
-    return AddressSpace(pages, post.immutable_pages)
+    """The source's pages, all on the Device now; a copied tail stands for the one left behind."""
+    store, places = ledger.kv[pool], held.device_pages[pool]
+    restored = [KvPageId(page) for page in ordinals_of(needs.restored)]
+    for page, place in zip(restored, places, strict=False):
+        store.publish_device(page, place)
+    pages = () if source is None else source.pages_of(pool)
+    if needs.copied_tail_pages:
+        pages = (*pages[:-1], *store.create(places[-1:]))
+    return AddressSpace(
+        pool,
+        pages,
+        immutable_pages=needs.immutable_pages,
+        reserved_pages=needs.growth_pages,
+    )

@@ -1,0 +1,170 @@
+"""What does every ordered stage of a post-state use, and which inequality fails? (STG-1)
+
+Owns the counting of stages: replicas that are there, places held for replicas to come, growth
+promised. Pure. Does not know how the post-state came about.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ninfer_lab.contract.capacity import Axis, KvPool, Occupancy, OccupancyCounts
+from ninfer_lab.contract.target import Stage, StageName, Violation
+from ninfer_lab.program.storage.host_arena import largest_hole
+from ninfer_lab.program.storage.ledger import Ledger
+from ninfer_lab.program.storage.post_state import PoolNeeds, PostState
+
+Counts = tuple[int, int, int, int, int]
+"""One count for every axis, in the order of `Axis`."""
+
+
+class StageUse(NamedTuple):
+    """One stage, counted."""
+
+    name: StageName
+    allocated: Counts
+    reserved: Counts
+
+
+class StageOrder:
+    """Counts the stages of targets at one revision."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        layout = ledger.layout
+        self._layout = layout
+        self._granule_bytes = ledger.capacity.host_kv.granule_bytes
+        now = ledger.counts()
+        self._now = StageUse(
+            StageName.NOW, _counts([a for a, _ in now]), _counts([r for _, r in now])
+        )
+        self._growth_pages = self._now.reserved[2], self._now.reserved[3]
+        self._limits = _counts([ledger.capacity.of(axis) for axis in Axis])
+        self._masks = (
+            layout.device_images.mask,
+            layout.host_images.mask,
+            layout.device_pages[KvPool.MAIN].mask,
+            layout.device_pages[KvPool.BACKEND].mask,
+            layout.granules.mask,
+        )
+
+    def uses(self, post: PostState) -> tuple[StageUse, ...]:
+        """Every stage from now to the commit; those of demotion only where something is demoted."""
+        main_growth, backend_growth = self._growth_pages
+        grown = (0, 0, main_growth, backend_growth, 0)
+        there = self._there(post.released, 0)
+        stages = [self._now, StageUse(StageName.RELEASED, there, grown)]
+        extent_bytes = 0
+        if post.pending:
+            extent_bytes = sum([e.run_granules for e in post.extents]) * self._granule_bytes
+            images = self._layout.host_images.count(post.pending)
+            held = (0, images, main_growth, backend_growth, extent_bytes)
+            stages.append(StageUse(StageName.DEMOTION_RESERVED, there, held))
+            there = self._there(post.demoted, extent_bytes)
+            stages.append(StageUse(StageName.DEMOTED, there, grown))
+        if post.destined != post.demoted:
+            there = self._there(post.destined, extent_bytes)
+        slots, (main, backend) = post.destination_slots, _pool_needs(post)
+        held = (
+            slots,
+            0,
+            main_growth + main.destination_pages,
+            backend_growth + backend.destination_pages,
+            0,
+        )
+        stages.append(StageUse(StageName.DESTINATIONS_RESERVED, there, held))
+        if post.committed != post.destined:
+            there = self._there(post.committed, extent_bytes)
+        device, host, pages, backend_pages, host_bytes = there
+        filled = (
+            device + slots,
+            host,
+            pages + main.destination_pages - main.growth_pages,
+            backend_pages + backend.destination_pages - backend.growth_pages,
+            host_bytes,
+        )
+        promised = (
+            0,
+            0,
+            main_growth + main.growth_pages,
+            backend_growth + backend.growth_pages,
+            0,
+        )
+        stages.append(StageUse(StageName.COMMITTED, filled, promised))
+        return tuple(stages)
+
+    def fits(self, uses: tuple[StageUse, ...], post: PostState) -> bool:
+        """Whether every stage fits every capacity, and every extent has found its place."""
+        l0, l1, l2, l3, l4 = self._limits
+        for _, (a0, a1, a2, a3, a4), (r0, r1, r2, r3, r4) in uses:
+            if a0 + r0 > l0 or a1 + r1 > l1 or a2 + r2 > l2 or a3 + r3 > l3 or a4 + r4 > l4:
+                return False
+        return all(extent.first is not None for extent in post.extents)
+
+    def stages(self, uses: tuple[StageUse, ...]) -> tuple[Stage, ...]:
+        """The same as values to look at."""
+        capacity = self._ledger.capacity
+        return tuple(
+            Stage(name=use.name, occupancy=Occupancy.of(capacity, _pairs(use))) for use in uses
+        )
+
+    def violations(self, uses: tuple[StageUse, ...], post: PostState) -> tuple[Violation, ...]:
+        """Every inequality that fails, in stage order; an extent without a place comes last."""
+        failing = [
+            Violation(stage=use.name, axis=axis, used_count=sum(count), capacity_count=limit)
+            for use in uses
+            for axis, count, limit in zip(Axis, _pairs(use), self._limits, strict=True)
+            if sum(count) > limit
+        ]
+        return (*failing, *self._unplaced(uses, post))
+
+    def _unplaced(self, uses: tuple[StageUse, ...], post: PostState) -> tuple[Violation, ...]:
+        """Extents that find no hole in the arena as it is after the ones before them."""
+        geometry = self._ledger.capacity.host_kv
+        taken = self._layout.granules.of(post.released)
+        unplaced: list[Violation] = []
+        for extent in post.extents:
+            if extent.first is not None:
+                taken |= ((1 << extent.run_granules) - 1) << extent.first
+                continue
+            used = next(u for u in uses if u.name is StageName.DEMOTION_RESERVED)
+            hole = largest_hole(taken, geometry.granules_count)
+            unplaced.append(
+                Violation(
+                    stage=StageName.DEMOTION_RESERVED,
+                    axis=Axis.HOST_KV,
+                    used_count=used.allocated[4] + used.reserved[4],
+                    capacity_count=geometry.capacity_bytes,
+                    run_bytes=extent.run_granules * geometry.granule_bytes,
+                    largest_hole_bytes=hole * geometry.granule_bytes,
+                )
+            )
+        return tuple(unplaced)
+
+    def _there(self, replicas: int, extent_bytes: int) -> Counts:
+        """What is filled; the granules of new extents are no marks of the set yet."""
+        device, host, pages, backend_pages, granules = self._masks
+        return (
+            (replicas & device).bit_count(),
+            (replicas & host).bit_count(),
+            (replicas & pages).bit_count(),
+            (replicas & backend_pages).bit_count() if backend_pages else 0,
+            (replicas & granules).bit_count() * self._granule_bytes + extent_bytes,
+        )
+
+
+_NO_NEEDS = PoolNeeds(0, 0, 0, 0)
+
+
+def _pool_needs(post: PostState) -> tuple[PoolNeeds, PoolNeeds]:
+    return post.needs[0], post.needs[1] if len(post.needs) > 1 else _NO_NEEDS
+
+
+def _pairs(use: StageUse) -> OccupancyCounts:
+    one, two, three, four, five = zip(use.allocated, use.reserved, strict=True)
+    return one, two, three, four, five
+
+
+def _counts(values: list[int]) -> Counts:
+    one, two, three, four, five = values
+    return one, two, three, four, five

@@ -1,0 +1,93 @@
+"""What do a target's copies and its prefill come to, in bytes, calls and tokens? (COST-2)
+
+Owns the translation of a post-state into `MachineWork`: demotions first, then the candidate's own
+restorations and tail copies, then what is left to prefill. It counts what the transition will ask
+the machine for and names no price (COST-1).
+
+Calls are counted by runs of consecutive logical pages, which mostly lie in consecutive places;
+where they do not, the machine needs more of them.
+"""
+
+from __future__ import annotations
+
+from ninfer_lab.contract.candidate import AdmissionCandidate
+from ninfer_lab.contract.capacity import KvPool
+from ninfer_lab.contract.machine_work import (
+    MachineWork,
+    PrefillWork,
+    TransferBatch,
+    TransferDirection,
+    TransferPhase,
+)
+from ninfer_lab.contract.options import ResolvedOptions
+from ninfer_lab.contract.target import StateTransition
+from ninfer_lab.contract.transfer import STATE_IMAGE_COPIES_COUNT
+from ninfer_lab.program.storage.bitset import runs_count
+from ninfer_lab.program.storage.checkpoint_record import CheckpointRecord
+from ninfer_lab.program.storage.ledger import Ledger
+from ninfer_lab.program.storage.post_state import PostState
+
+
+def machine_work(
+    ledger: Ledger,
+    options: ResolvedOptions,
+    candidate: AdmissionCandidate,
+    source: CheckpointRecord | None,
+    post: PostState,
+) -> MachineWork:
+    """The copies of both halves, coalesced, and the prefill behind them."""
+    pressure, own = TransferPhase.PRESSURE_TO_HOST, TransferPhase.CANDIDATE
+    d2h, h2d, d2d = TransferDirection.D2H, TransferDirection.H2D, TransferDirection.D2D
+    demoted_images = ledger.layout.host_images.count(post.pending)
+    restored_images = int(post.state is StateTransition.RESTORE)
+    batches = [
+        _images(options, pressure, d2h, demoted_images),
+        _images(options, own, h2d, restored_images),
+        *(
+            _pages(options, pressure, d2h, e.pool, e.pages.bit_count(), runs_count(e.pages))
+            for e in post.extents
+        ),
+    ]
+    for pool, needs in zip(ledger.kv, post.needs, strict=True):
+        count, runs = needs.restored.bit_count(), runs_count(needs.restored)
+        batches.append(_pages(options, own, h2d, pool, count, runs))
+        if needs.copied_tail_pages:
+            assert source is not None
+            tail = ledger.layout.device_pages[pool].put(1 << source.pages_of(pool)[-1])
+            direction = d2d if tail & post.destined else h2d
+            batches.append(_pages(options, own, direction, pool, 1, 1))
+    prompt = candidate.request.prompt
+    prefill = PrefillWork.between(
+        candidate.reuse_tokens,
+        len(prompt.tokens),
+        prefill_chunk_tokens=options.prefill_chunk_tokens,
+        cuts_tokens=prompt.rewrite_execution_frontiers,
+    )
+    return MachineWork.of(batches, prefill=prefill)
+
+
+def _images(
+    options: ResolvedOptions, phase: TransferPhase, direction: TransferDirection, count: int
+) -> TransferBatch:
+    return TransferBatch(
+        phase=phase,
+        direction=direction,
+        payload_bytes=count * options.state_image_bytes,
+        operation_count=count * STATE_IMAGE_COPIES_COUNT,
+    )
+
+
+def _pages(
+    options: ResolvedOptions,
+    phase: TransferPhase,
+    direction: TransferDirection,
+    pool: KvPool,
+    count: int,
+    runs: int,
+) -> TransferBatch:
+    return TransferBatch(
+        phase=phase,
+        direction=direction,
+        payload_bytes=count * options.page_bytes.of(pool),
+        operation_count=runs,
+    )

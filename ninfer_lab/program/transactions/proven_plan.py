@@ -1,0 +1,29 @@
+"""What stands behind a sealed plan when it is carried out?
+
+Owns that value. Does not know how it was proved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ninfer_lab.contract.ids import SequenceHandle
+from ninfer_lab.contract.plan import ResourcePlan
+from ninfer_lab.program.storage.post_state import PostState
+from ninfer_lab.program.storage.source_lineage import SourceLineage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProvenPlan:
+    """A sealed plan with what Program proved for it.
+
+    Attributes:
+        lineage: The candidate's source, read at the plan's revision.
+        post: The end state and the way there.
+        handle: The sequence it will become.
+    """
+
+    plan: ResourcePlan
+    lineage: SourceLineage
+    post: PostState
+    handle: SequenceHandle
