@@ -77,9 +77,13 @@ class CompiledKernel:
         return self.spilled_bytes == 0 and self.shared_bytes <= self.shared_limit_bytes
 
 
-def shipped_kernels() -> Iterator[ShippedKernel]:
-    """Every form that ships, of every op: each folder's `triton` module has `shipped()`."""
-    for path in sorted(Path(ninfer_kernels.__path__[0]).glob("*/triton.py")):
+def shipped_kernels(only: str = "") -> Iterator[ShippedKernel]:
+    """Every form that ships: each op's `triton` module has `shipped()`.
+
+    Args:
+        only: Of ops whose folder's name holds this.
+    """
+    for path in sorted(Path(ninfer_kernels.__path__[0]).glob(f"*{only}*/triton.py")):
         yield from import_module(f"ninfer_kernels.{path.parent.name}.triton").shipped()
 
 
@@ -167,9 +171,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m ninfer_kernels.ahead_of_time")
     parser.add_argument("--sample", action="store_true", help="one geometry per kernel and chip")
     parser.add_argument("--json", action="store_true", help="a list of objects, not a table")
-    parser.add_argument("--only", default="", help="ops whose name holds this")
+    parser.add_argument("--only", default="", help="ops whose folder's name holds this")
     options = parser.parse_args(arguments)
-    kernels = [shipped for shipped in shipped_kernels() if options.only in shipped.op]
+    kernels = list(shipped_kernels(options.only))
     if options.sample:
         kernels = list(one_per_kernel(kernels))
     lines = [compile_for(shipped, chip) for shipped in kernels for chip in CHIPS]
