@@ -9,8 +9,7 @@ or an event back.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator
 from itertools import count
 from types import TracebackType
 
@@ -103,7 +102,7 @@ class Engine:
             with deferred_interrupts():
                 self._scheduler.submit(request.id)
                 self._requests[request.id] = request
-                self._emit(narration.submitted(request))
+                self._recorder.emit(narration.submitted(request))
         except KeyboardInterrupt:  # nobody has learnt the id, so nobody could take it back
             self.cancel(request.id)
             raise
@@ -112,15 +111,20 @@ class Engine:
     def step(self) -> StepReport:
         """One worker cycle: admit what can be admitted, run one forward, settle what has ended.
 
-        An interrupt (■) that comes meanwhile is raised when the cycle is over.
+        An interrupt (■) that comes meanwhile is raised when the cycle is over. A broken law, or an
+        error where none is expected, ends the engine as a whole.
         """
         self._require_usable()
         before = self._recorder.emitted_count
-        with deferred_interrupts(), self._stopping_on_broken_laws():
-            self._admit_while_possible()
-            choice = self._scheduler.next_forward()
-            if choice is not None:
-                self._run_forward(choice)
+        with deferred_interrupts():
+            try:
+                self._admit_while_possible()
+                choice = self._scheduler.next_forward()
+                if choice is not None:
+                    self._run_forward(choice)
+            except Exception as error:
+                self._broken = error
+                raise
         return StepReport(events=self._recorder.since(before))
 
     def _admit_while_possible(self) -> None:
@@ -134,7 +138,7 @@ class Engine:
                     if self._scheduler.active_count == 0:
                         raise InvariantBroken("INV-15 every lane ends", f"nothing runs: {answer}")
                     self._scheduler.blocked(request.id, answer.revision)
-                    self._emit(narration.blocked(request, answer, self._clock.now_ns()))
+                    self._recorder.emit(narration.blocked(request, answer, self._clock.now_ns()))
                     return
                 case PermanentlyInfeasible():
                     self._scheduler.withdraw(request.id)
@@ -148,9 +152,9 @@ class Engine:
         self._scheduler.admitted(request.id, admission.handle.lane)
         prompt_tokens = request.prompt.tokens
         seen = self._memory.look(prompt_tokens, reused_tokens=admission.reuse_tokens)
-        self._emit(narration.admitted(request, admission, seen, now_ns))
+        self._recorder.emit(narration.admitted(request, admission, seen, now_ns))
         if admission.capture is not None:
-            self._emit(narration.capture_tried(request, admission.capture, now_ns))
+            self._recorder.emit(narration.capture_tried(request, admission.capture, now_ns))
 
     def _run_forward(self, choice: ForwardChoice) -> None:
         requests = [self._requests[active.request] for active in choice.lanes]
@@ -169,13 +173,13 @@ class Engine:
         now_ns = self._clock.now_ns()
         captures = [self._controller.on_forward(request.handle) for request in requests]
         occupancy = self._controller.occupancy()
-        self._emit(narration.forward_ran(step, requests, result, occupancy, now_ns))
+        self._recorder.emit(narration.forward_ran(step, requests, result, occupancy, now_ns))
         for request, row, token, capture in zip(
             requests, step.rows, result.drawn_tokens, captures, strict=True
         ):
             request.frontier_tokens = row.cut.end_tokens
             if capture.outcome is not CaptureOutcome.NOT_WANTED:
-                self._emit(narration.capture_tried(request, capture, now_ns))
+                self._recorder.emit(narration.capture_tried(request, capture, now_ns))
             if token is not None:
                 self._accept(request, token, now_ns)
 
@@ -206,7 +210,7 @@ class Engine:
         self._remember(request, settlement)
         if settlement.published is not None:
             at_ns = self._clock.now_ns()
-            self._emit(narration.published(request, settlement.published, at_ns))
+            self._recorder.emit(narration.published(request, settlement.published, at_ns))
         self._conclude(request, answer, error=error)
 
     def _conclude(
@@ -226,7 +230,7 @@ class Engine:
         if len(self._outcomes) > RETAINED_OUTCOMES:
             self._outcomes.popitem(last=False)
         del self._requests[request.id]
-        self._emit(log)
+        self._recorder.emit(log)
 
     # ── what a caller does with a request ───────────────────────────────────────────────────────
 
@@ -271,12 +275,16 @@ class Engine:
         running = self._requests.get(request)
         if running is None:
             return
-        with deferred_interrupts(), self._stopping_on_broken_laws():
-            if running.admission is not None:
-                self._settle(running, FinishReason.CANCELLED)
-            else:
-                self._scheduler.withdraw(request)
-                self._conclude(running, self._closed_answer(running, FinishReason.CANCELLED))
+        with deferred_interrupts():
+            try:
+                if running.admission is not None:
+                    self._settle(running, FinishReason.CANCELLED)
+                else:
+                    self._scheduler.withdraw(request)
+                    self._conclude(running, self._closed_answer(running, FinishReason.CANCELLED))
+            except Exception as error:
+                self._broken = error
+                raise
 
     def outcome(self, request: RequestId) -> RequestOutcome:
         """What remains of an ended request.
@@ -368,9 +376,6 @@ class Engine:
         if consumed := request.consumed():
             self._memory.remember(consumed, kept)
 
-    def _emit(self, event: Event) -> None:
-        self._recorder.emit(event)
-
     def _require_usable(self) -> None:
         if self._broken is not None:
             raise NinferLabError(
@@ -378,12 +383,3 @@ class Engine:
             )
         if self._closed:
             raise NinferLabError("engine", found="closed", legal="build a new engine")
-
-    @contextmanager
-    def _stopping_on_broken_laws(self) -> Iterator[None]:
-        """A broken law, or an error where none is expected, ends the engine as a whole."""
-        try:
-            yield
-        except Exception as error:
-            self._broken = error
-            raise

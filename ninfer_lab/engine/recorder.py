@@ -16,6 +16,8 @@ from ninfer_lab.contract.placement import LedgerSnapshot
 from ninfer_lab.contract.placement_change import change, empty_ledger
 from ninfer_lab.contract.recording_options import PlacementDetail, RecordingOptions
 
+_WITH_REPORT = (RequestAdmitted, RequestBlocked)
+
 
 class Recorder:
     """Events in order of emission.
@@ -46,18 +48,19 @@ class Recorder:
             changed = self._placements.changed(event.at_ns)
             if changed is not None:
                 self._append(changed)
-        self._append(self._kept(event))
+        if isinstance(event, _WITH_REPORT):
+            event = self._kept(event)
+        self._append(event)
 
     def since(self, emitted_count: int) -> tuple[Event, ...]:
         """The events emitted after the count was `emitted_count`, as far as they are retained."""
         wanted = min(self._emitted_count - emitted_count, len(self._events))
         if wanted == 0:
             return ()
-        return tuple(self._events[i] for i in range(-wanted, 0))
+        events = self._events
+        return tuple([events[i] for i in range(-wanted, 0)])
 
-    def _kept(self, event: Event) -> Event:
-        if not isinstance(event, RequestAdmitted | RequestBlocked):
-            return event
+    def _kept(self, event: RequestAdmitted | RequestBlocked) -> Event:
         if self._options.keeps_targets_of(event.request):
             return event
         decision = event.report.decision()

@@ -6,6 +6,7 @@ Owns the running record of a request and the outcome that remains of it. Decides
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ninfer_lab.contract.cache_controller import Admitted
@@ -85,19 +86,16 @@ class Request:
 
     def forward_row(self, cut: Cut) -> ForwardRow:
         """The tokens of a cut, and a draw if the cut ends with everything known."""
+        start_tokens, end_tokens = cut.start_tokens, cut.end_tokens
         prompt_tokens = len(self.prompt.tokens)
-        known_tokens = prompt_tokens + len(self.output_tokens)
-        if cut.start_tokens < prompt_tokens:
-            token_ids = tuple(self.prompt.tokens[cut.start_tokens : cut.end_tokens])
+        token_ids: Sequence[int]
+        if start_tokens < prompt_tokens:
+            token_ids = self.prompt.tokens[start_tokens:end_tokens]
         else:
-            token_ids = (self.output_tokens[cut.start_tokens - prompt_tokens],)
+            token_ids = (self.output_tokens[start_tokens - prompt_tokens],)
         draw = None
-        if cut.end_tokens == known_tokens:
-            draw = Draw(
-                request=self.id,
-                sampling=self.options.sampling,
-                position_tokens=cut.end_tokens,
-            )
+        if end_tokens == prompt_tokens + len(self.output_tokens):
+            draw = Draw(request=self.id, sampling=self.options.sampling, position_tokens=end_tokens)
         return ForwardRow(lane=self.handle.lane, token_ids=token_ids, cut=cut, draw=draw)
 
     def consumed(self) -> TokenSpan:
