@@ -48,7 +48,8 @@ def stored_as(values: tl.tensor, like: tl.constexpr) -> tl.tensor:
     """Float32 `values` in the element type `like`, rounded to nearest."""
     if INTERPRETED and like == tl.bfloat16:
         return rounded_to_bf16(values).to(like)
-    return values.to(like)
+    else:
+        return values.to(like)
 
 
 @kernel
@@ -60,6 +61,7 @@ def dot(left: tl.tensor, right: tl.tensor, PRECISION: tl.constexpr) -> tl.tensor
             rounded_to_bf16(right.to(tl.float32)),
             input_precision="ieee",
         )
-    if PRECISION == "bf16":
+    elif PRECISION == "bf16":
         return tl.dot(left.to(tl.bfloat16), right.to(tl.bfloat16))
-    return tl.dot(left.to(tl.float32), right.to(tl.float32), input_precision=PRECISION)
+    else:
+        return tl.dot(left.to(tl.float32), right.to(tl.float32), input_precision=PRECISION)
