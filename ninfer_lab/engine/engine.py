@@ -29,13 +29,11 @@ from ninfer_lab.contract.options import RequestOptions, ResolvedOptions
 from ninfer_lab.contract.output import AcceptedText, FinishReason
 from ninfer_lab.contract.prompt import PromptInput
 from ninfer_lab.contract.recording_options import DECISIONS_ONLY, RecordingOptions
-from ninfer_lab.contract.result import CaptureOutcome, SequenceEnd, Settlement
+from ninfer_lab.contract.result import CaptureOutcome, SequenceEnd
 from ninfer_lab.contract.work import ForwardResult, ForwardStep
-from ninfer_lab.engine import narration
 from ninfer_lab.engine.interrupts import deferred_interrupts
-from ninfer_lab.engine.prefix_memory import PrefixMemory
+from ninfer_lab.engine.narration import Narrator
 from ninfer_lab.engine.preparation import Preparation
-from ninfer_lab.engine.recorder import Recorder
 from ninfer_lab.engine.request import Request, RequestOutcome
 from ninfer_lab.engine.step_report import StepReport
 from ninfer_lab.frontend.prepared_prompt import Frontend
@@ -79,8 +77,8 @@ class Engine:
         self._scheduler = Scheduler(
             lanes_count=options.max_concurrency, limit_waiting=options.max_pending_requests
         )
-        self._recorder = Recorder(recording, lambda: self._controller.describe().ledger)
-        self._memory = PrefixMemory(recording.remembered_tokens)
+        self._narrator = Narrator(recording, controller)
+        self._recorder = self._narrator.recorder
         self._ids = count(1)
         self._requests: dict[RequestId, Request] = {}
         self._outcomes: OrderedDict[RequestId, RequestOutcome] = OrderedDict()
@@ -102,7 +100,7 @@ class Engine:
             with deferred_interrupts():
                 self._scheduler.submit(request.id)
                 self._requests[request.id] = request
-                self._recorder.emit(narration.submitted(request))
+                self._narrator.submitted(request)
         except KeyboardInterrupt:  # nobody has learnt the id, so nobody could take it back
             self.cancel(request.id)
             raise
@@ -138,7 +136,7 @@ class Engine:
                     if self._scheduler.active_count == 0:
                         raise InvariantBroken("INV-15 every lane ends", f"nothing runs: {answer}")
                     self._scheduler.blocked(request.id, answer.revision)
-                    self._recorder.emit(narration.blocked(request, answer, self._clock.now_ns()))
+                    self._narrator.blocked(request, answer, self._clock.now_ns())
                     return
                 case PermanentlyInfeasible():
                     self._scheduler.withdraw(request.id)
@@ -150,11 +148,7 @@ class Engine:
         request.admission, request.admitted_ns = admission, now_ns
         request.frontier_tokens = admission.reuse_tokens
         self._scheduler.admitted(request.id, admission.handle.lane)
-        prompt_tokens = request.prompt.tokens
-        seen = self._memory.look(prompt_tokens, reused_tokens=admission.reuse_tokens)
-        self._recorder.emit(narration.admitted(request, admission, seen, now_ns))
-        if admission.capture is not None:
-            self._recorder.emit(narration.capture_tried(request, admission.capture, now_ns))
+        self._narrator.admitted(request, admission, now_ns)
 
     def _run_forward(self, choice: ForwardChoice) -> None:
         requests = [self._requests[active.request] for active in choice.lanes]
@@ -172,14 +166,13 @@ class Engine:
             return
         now_ns = self._clock.now_ns()
         captures = [self._controller.on_forward(request.handle) for request in requests]
-        occupancy = self._controller.occupancy()
-        self._recorder.emit(narration.forward_ran(step, requests, result, occupancy, now_ns))
+        self._narrator.forward_ran(step, requests, result, now_ns)
         for request, row, token, capture in zip(
             requests, step.rows, result.drawn_tokens, captures, strict=True
         ):
             request.frontier_tokens = row.cut.end_tokens
             if capture.outcome is not CaptureOutcome.NOT_WANTED:
-                self._recorder.emit(narration.capture_tried(request, capture, now_ns))
+                self._narrator.captured(request, capture, now_ns)
             if token is not None:
                 self._accept(request, token, now_ns)
 
@@ -207,30 +200,23 @@ class Engine:
         end = SequenceEnd.KEEP_CHECKPOINTS if error is not None else request.end_for(answer)
         settlement = self._controller.finish(request.handle, end)
         self._scheduler.settled(request.handle.lane)
-        self._remember(request, settlement)
-        if settlement.published is not None:
-            at_ns = self._clock.now_ns()
-            self._recorder.emit(narration.published(request, settlement.published, at_ns))
+        self._narrator.settled(request, settlement.published, self._clock.now_ns())
         self._conclude(request, answer, error=error)
 
     def _conclude(
         self, request: Request, answer: AcceptedText, *, error: str | None = None
     ) -> None:
         """Writes the log and keeps the outcome; the running record is gone."""
-        log = narration.finished(
-            request, answer, self._controller.occupancy(), error, self._clock.now_ns()
-        )
         request.outcome = RequestOutcome(
             request=request.id,
             output_tokens=tuple(request.output_tokens),
             answer=answer,
-            log=log,
+            log=self._narrator.finished(request, answer, error, self._clock.now_ns()),
         )
         self._outcomes[request.id] = request.outcome
         if len(self._outcomes) > RETAINED_OUTCOMES:
             self._outcomes.popitem(last=False)
         del self._requests[request.id]
-        self._recorder.emit(log)
 
     # ── what a caller does with a request ───────────────────────────────────────────────────────
 
@@ -370,11 +356,6 @@ class Engine:
         if request.output.finished is None:
             request.deltas.append(request.output.finish(reason))
         return request.output.close()
-
-    def _remember(self, request: Request, settlement: Settlement) -> None:
-        kept = () if settlement.published is None else settlement.published.checkpoints
-        if consumed := request.consumed():
-            self._memory.remember(consumed, kept)
 
     def _require_usable(self) -> None:
         if self._broken is not None:
