@@ -145,8 +145,7 @@ class Engine:
 
     def _activate(self, request: Request, admission: Admitted) -> None:
         now_ns = self._clock.now_ns()
-        request.admission, request.admitted_ns = admission, now_ns
-        request.frontier_tokens = admission.reuse_tokens
+        request.activate(admission, now_ns)
         self._scheduler.admitted(request.id, admission.handle.lane)
         self._narrator.admitted(request, admission, now_ns)
 

@@ -8,7 +8,6 @@ protected.
 from __future__ import annotations
 
 import signal
-import threading
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
@@ -46,12 +45,13 @@ class _Deferral:
         self._previous: Callable[[int, FrameType | None], object] | None = None
 
     def __enter__(self) -> None:
-        if threading.current_thread() is not threading.main_thread():
-            return
         previous = _handler_of(signal.SIGINT)
         if callable(previous):
+            try:
+                _set_handler(signal.SIGINT, self._remember)
+            except ValueError:  # not the main thread
+                return
             self._previous = previous
-            _set_handler(signal.SIGINT, self._remember)
 
     def __exit__(
         self,

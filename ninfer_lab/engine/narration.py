@@ -48,7 +48,7 @@ class Narrator:
             RequestSubmitted(
                 at_ns=request.submitted_ns,
                 request=request.id,
-                prompt_tokens=len(request.prompt.tokens),
+                prompt_tokens=request.prompt_tokens,
                 max_output_tokens=request.max_output_tokens,
                 mode=request.options.mode,
                 session_key=request.options.session_key,
@@ -136,8 +136,7 @@ class Narrator:
         self, request: Request, answer: AcceptedText, error: str | None, at_ns: int
     ) -> RequestFinished:
         """The request log's record of a whole request (RCD-3), told and handed back."""
-        prompt_tokens = len(request.prompt.tokens)
-        admission = request.admission
+        prompt_tokens, admission = request.prompt_tokens, request.admission
         reused_tokens = 0 if admission is None else admission.reuse_tokens
         computed_tokens = min(request.frontier_tokens, prompt_tokens) - reused_tokens
         log = RequestFinished(

@@ -47,10 +47,12 @@ class Recorder:
         if self._placements is not None:
             changed = self._placements.changed(event.at_ns)
             if changed is not None:
-                self._append(changed)
+                self._events.append(changed)
+                self._emitted_count += 1
         if isinstance(event, _WITH_REPORT):
             event = self._kept(event)
-        self._append(event)
+        self._events.append(event)
+        self._emitted_count += 1
 
     def since(self, emitted_count: int) -> tuple[Event, ...]:
         """The events emitted after the count was `emitted_count`, as far as they are retained."""
@@ -65,10 +67,6 @@ class Recorder:
             return event
         decision = event.report.decision()
         return event if decision is event.report else replace(event, report=decision)
-
-    def _append(self, event: Event) -> None:
-        self._events.append(event)
-        self._emitted_count += 1
 
     def __iter__(self) -> Iterator[Event]:
         return iter(tuple(self._events))
