@@ -1,4 +1,6 @@
-"""Law: a kernel writes a row's tokens where the reference does, bit for bit, and nothing else."""
+"""Law: kernels write a row's tokens and whole pages where the reference does, bit for bit, and
+nothing else; what a page holds, NaN or another time's content, moves with it.
+"""
 
 # spec: KV-6
 
@@ -45,6 +47,51 @@ def test_append_of_no_token_writes_nothing(device: torch.device) -> None:
     nothing = torch.empty(0, 2, 8, device=device)
     triton.append(pages[:, 0], nothing, nothing, rows)
     assert bool((pages == 1).all())
+
+
+def patterned_pages(count: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """`[count, 3, 2, S, 2, 24]` with some NaN in it."""
+    pages = normal(count, 3, 2, PAGE_TOKENS, 2, 24, seed=4).to(dtype)
+    pages[:, 1, 0, 60:] = torch.nan
+    return pages.to(device)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(("sources", "targets"), [([], []), ([3], [1]), ([3, 0, 3], [1, 4, 2])])
+def test_pages_are_copied_as_the_reference_copies_them(
+    sources: list[int], targets: list[int], dtype: torch.dtype, device: torch.device
+) -> None:
+    pages = patterned_pages(5, dtype, device)
+    expected = pages.clone()
+    reference.copy_pages(expected, sources, targets)
+    triton.copy_pages(pages, sources, targets)
+    assert torch.equal(pages.view(torch.uint8), expected.view(torch.uint8))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("page_ids", [[], [2], [4, 0, 3]])
+@pytest.mark.parametrize("host", [False, True])
+def test_an_extent_is_packed_and_unpacked_as_the_reference_does(
+    page_ids: list[int], dtype: torch.dtype, host: bool, device: torch.device
+) -> None:
+    pages = patterned_pages(5, dtype, device)
+    shape = (len(page_ids), *pages.shape[1:])
+    expected = torch.empty(shape, dtype=dtype)
+    reference.pack_extent(pages.cpu(), page_ids, expected)
+    extent = torch.empty(shape, dtype=dtype, device="cpu" if host else device)
+    triton.pack_extent(pages, page_ids, extent)
+    assert torch.equal(extent.cpu().view(torch.uint8), expected.view(torch.uint8))
+    others = patterned_pages(6, dtype, torch.device("cpu")) + 1
+    found, targets = others.to(device), [page + 1 for page in page_ids]
+    reference.unpack_extent(expected, others, targets)
+    triton.unpack_extent(extent, found, targets)
+    assert torch.equal(found.cpu().view(torch.uint8), others.view(torch.uint8))
+
+
+def test_an_extent_of_other_pages_is_refused(device: torch.device) -> None:
+    pages = patterned_pages(3, torch.float32, device)
+    with pytest.raises(ValueError, match="extent: found"):
+        triton.pack_extent(pages, [0, 1], pages[:1])
 
 
 def test_an_allocation_here_is_nan_until_it_is_written(device: torch.device) -> None:

@@ -1,22 +1,28 @@
-"""How are new keys and values written into pages on a GPU?
+"""How are keys and values written into pages, and whole pages copied, on a GPU?
 
-Owns the kernel behind `reference.append`: a block of tokens per program, one side each.
+Owns the kernel behind `reference.append`, a block of tokens per program, one side each, and the
+launches of the copies, whose kernel is `run_copy`'s. An extent on the Host is packed or unpacked on
+the GPU beside the pages and crosses over in one transfer; with pinned memory the call returns
+before it has ended, and the stream keeps the order.
 Does not know who may write where.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
 from ninfer_kernels.family_shapes import FAMILY
 from ninfer_kernels.jit import kernel
+from ninfer_kernels.kv_pages.reference import check_extent
 from ninfer_kernels.kv_pages.rows import PAGE_TOKENS, PagedRows
 from ninfer_kernels.launch_form import ELEMENT_TYPES, LaunchForm, ShippedKernel
 from ninfer_kernels.rounding import stored_as
+from ninfer_kernels.run_copy import copy_runs, shipped_copy
 
 
 @kernel
@@ -76,6 +82,29 @@ def append(layer_pages: Tensor, keys: Tensor, values: Tensor, rows: PagedRows) -
     )
 
 
+def copy_pages(pages: Tensor, sources: Sequence[int], targets: Sequence[int]) -> None:
+    """See `reference.copy_pages`; one launch for all."""
+    copy_runs(pages, pages, sources, targets)
+
+
+def pack_extent(pages: Tensor, page_ids: Sequence[int], extent: Tensor) -> None:
+    """See `reference.pack_extent`; one launch, and one transfer to an extent on the Host."""
+    check_extent(pages, page_ids, extent)
+    beside = (
+        extent if extent.device == pages.device else torch.empty_like(extent, device=pages.device)
+    )
+    copy_runs(pages, beside, page_ids, range(len(page_ids)))
+    if beside is not extent:
+        extent.copy_(beside, non_blocking=extent.is_pinned())
+
+
+def unpack_extent(extent: Tensor, pages: Tensor, page_ids: Sequence[int]) -> None:
+    """See `reference.unpack_extent`; one transfer from an extent on the Host, and one launch."""
+    check_extent(pages, page_ids, extent)
+    beside = extent.to(pages.device, non_blocking=extent.is_pinned())
+    copy_runs(beside, pages, range(len(page_ids)), page_ids)
+
+
 def append_form(width: int) -> LaunchForm:
     """For tokens of `width` numbers a side."""
     return LaunchForm(
@@ -89,7 +118,8 @@ def append_form(width: int) -> LaunchForm:
 
 
 def shipped() -> Iterator[ShippedKernel]:
-    """Every form of this file's kernels that ships."""
+    """Every form of these ops that ships."""
+    yield shipped_copy("kv_pages copy, pack, unpack")
     for dtype, element in ELEMENT_TYPES.items():
         for shape in FAMILY:
             yield ShippedKernel(
