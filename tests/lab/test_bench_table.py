@@ -82,7 +82,7 @@ def test_a_finding_says_its_figure_and_whether_its_goal_is_met(
 ) -> None:
     found = finding(measured, goal)
     assert (found.figure_text, found.goal_text) == (figure_text, goal_text)
-    assert found.holds is {"yes": True, "NO": False}.get(goal_text.split()[-1])
+    assert found.holds is {"yes": True, "NO": False}.get(goal_text.rsplit(maxsplit=1)[-1])
 
 
 def test_times_are_said_whole_or_for_one_step() -> None:
