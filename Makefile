@@ -21,7 +21,7 @@ PIP_OPTIONS ?=
 export OMP_WAIT_POLICY := PASSIVE
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help lab test bench soak notebooks setup-lab setup-test chromium clean \
+.PHONY: help lab test bench kernels-table soak notebooks setup-lab setup-test chromium clean \
 	check-style check-types check-imports test-rooms test-kernels test-notebooks test-browser
 
 help: ## list the targets
@@ -35,6 +35,9 @@ test: test-rooms test-kernels test-notebooks test-browser
 
 bench: setup-test ## measure against transformers; prints the table of the README
 	$(BIN)/ninfer-lab bench
+
+kernels-table: setup-test ## compile every shipped kernel for every chip (no GPU needed); prints the table
+	$(BIN)/python -m ninfer_kernels.ahead_of_time
 
 soak: setup-test ## the long random tests, from new seeds (printed when one fails)
 	$(BIN)/pytest --soak tests
@@ -88,13 +91,14 @@ check-imports: setup-test
 	$(BIN)/lint-imports --no-logo --no-cache
 
 # A kernel test runs Triton's interpreter, which is chosen once per process and which a bad mask can
-# crash; notebooks and the browser start processes of their own. Each has its own pytest.
+# crash: two workers, and one that dies is a failed test and not the end of the run. Notebooks and the
+# browser start processes of their own. Each has its own pytest.
 test-rooms: setup-test
 	$(BIN)/pytest --ignore=tests/kernels --ignore=tests/notebooks --ignore=tests/browser
 
 test-kernels: setup-test
 ifneq ($(wildcard tests/kernels),)
-	TRITON_INTERPRET=1 $(BIN)/pytest tests/kernels
+	TRITON_INTERPRET=1 $(BIN)/pytest -n 2 --dist worksteal tests/kernels
 endif
 
 test-notebooks: setup-test

@@ -199,7 +199,7 @@ class DecodeTiming:
         read_bytes = sum(frontiers_tokens) * self.kv_bytes_per_token
         return saturated_sum(
             self.step_ns,
-            saturated_product(len(frontiers_tokens), self.row_ns),
+            len(frontiers_tokens) * self.row_ns,
             q32_product(read_bytes, self.kv_ns_per_byte_q32),
         )
 
@@ -235,7 +235,7 @@ class DeviceTiming:
                 )
                 return self.prefill_ns(work)
             case ForwardPhase.DECODE:
-                return self.decode_step_ns([row.cut.end_tokens for row in step.rows])
+                return self.decode.elapsed_ns([row.cut.end_tokens for row in step.rows])
             case _:
                 assert_never(step.phase)
 

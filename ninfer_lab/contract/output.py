@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from ninfer_lab.contract.errors import PromptError
 
@@ -85,9 +86,8 @@ class StopCut:
     pushed_tokens: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutputDelta:
-    """What one more token adds to the answer.
+class OutputDelta(NamedTuple):
+    """What one more token adds to the answer; made for every token, hence a named tuple.
 
     Args:
         text: Text that is final: no later token changes it. Often empty.

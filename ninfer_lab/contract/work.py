@@ -3,12 +3,17 @@
 Owns the values that cross from Engine and Program to a machine, and what comes back. A forward row
 names the state slot it reads and the one it writes, so a Fork costs no copy of its own (STATE-2).
 Does not know who the rows belong to, nor what the work costs.
+
+What is made anew for every forward is a named tuple: one of four fields is made in a third of the
+time that a frozen dataclass takes, and a simulated forward makes a dozen.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from ninfer_lab.contract.capacity import KvPool
 from ninfer_lab.contract.ids import LaneId, PageId, RequestId, StateSlotId
@@ -30,8 +35,7 @@ class StateAccess(Enum):
     FORK = "fork"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cut:
+class Cut(NamedTuple):
     """The next forward of one sequence, as its cache design allows it.
 
     Attributes:
@@ -59,8 +63,7 @@ class Cut:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draw:
+class Draw(NamedTuple):
     """The token wanted from a row's last logits.
 
     Attributes:
@@ -73,8 +76,7 @@ class Draw:
     position_tokens: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForwardRow:
+class ForwardRow(NamedTuple):
     """One sequence in one forward.
 
     Attributes:
@@ -83,7 +85,7 @@ class ForwardRow:
     """
 
     lane: LaneId
-    token_ids: tuple[int, ...]
+    token_ids: Sequence[int]
     cut: Cut
     draw: Draw | None
 
@@ -105,8 +107,7 @@ class ForwardStep:
         return sum(len(row.token_ids) for row in self.rows)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForwardResult:
+class ForwardResult(NamedTuple):
     """What a forward gave.
 
     Attributes:

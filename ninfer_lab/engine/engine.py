@@ -9,8 +9,7 @@ or an event back.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator
 from itertools import count
 from types import TracebackType
 
@@ -30,13 +29,11 @@ from ninfer_lab.contract.options import RequestOptions, ResolvedOptions
 from ninfer_lab.contract.output import AcceptedText, FinishReason
 from ninfer_lab.contract.prompt import PromptInput
 from ninfer_lab.contract.recording_options import DECISIONS_ONLY, RecordingOptions
-from ninfer_lab.contract.result import CaptureOutcome, SequenceEnd, Settlement
+from ninfer_lab.contract.result import CaptureOutcome, SequenceEnd
 from ninfer_lab.contract.work import ForwardResult, ForwardStep
-from ninfer_lab.engine import narration
 from ninfer_lab.engine.interrupts import deferred_interrupts
-from ninfer_lab.engine.prefix_memory import PrefixMemory
+from ninfer_lab.engine.narration import Narrator
 from ninfer_lab.engine.preparation import Preparation
-from ninfer_lab.engine.recorder import Recorder
 from ninfer_lab.engine.request import Request, RequestOutcome
 from ninfer_lab.engine.step_report import StepReport
 from ninfer_lab.frontend.prepared_prompt import Frontend
@@ -80,8 +77,8 @@ class Engine:
         self._scheduler = Scheduler(
             lanes_count=options.max_concurrency, limit_waiting=options.max_pending_requests
         )
-        self._recorder = Recorder(recording, lambda: self._controller.describe().ledger)
-        self._memory = PrefixMemory(recording.remembered_tokens)
+        self._narrator = Narrator(recording, controller)
+        self._recorder = self._narrator.recorder
         self._ids = count(1)
         self._requests: dict[RequestId, Request] = {}
         self._outcomes: OrderedDict[RequestId, RequestOutcome] = OrderedDict()
@@ -103,7 +100,7 @@ class Engine:
             with deferred_interrupts():
                 self._scheduler.submit(request.id)
                 self._requests[request.id] = request
-                self._emit(narration.submitted(request))
+                self._narrator.submitted(request)
         except KeyboardInterrupt:  # nobody has learnt the id, so nobody could take it back
             self.cancel(request.id)
             raise
@@ -112,15 +109,20 @@ class Engine:
     def step(self) -> StepReport:
         """One worker cycle: admit what can be admitted, run one forward, settle what has ended.
 
-        An interrupt (■) that comes meanwhile is raised when the cycle is over.
+        An interrupt (■) that comes meanwhile is raised when the cycle is over. A broken law, or an
+        error where none is expected, ends the engine as a whole.
         """
         self._require_usable()
         before = self._recorder.emitted_count
-        with deferred_interrupts(), self._stopping_on_broken_laws():
-            self._admit_while_possible()
-            choice = self._scheduler.next_forward()
-            if choice is not None:
-                self._run_forward(choice)
+        with deferred_interrupts():
+            try:
+                self._admit_while_possible()
+                choice = self._scheduler.next_forward()
+                if choice is not None:
+                    self._run_forward(choice)
+            except Exception as error:
+                self._broken = error
+                raise
         return StepReport(events=self._recorder.since(before))
 
     def _admit_while_possible(self) -> None:
@@ -134,7 +136,7 @@ class Engine:
                     if self._scheduler.active_count == 0:
                         raise InvariantBroken("INV-15 every lane ends", f"nothing runs: {answer}")
                     self._scheduler.blocked(request.id, answer.revision)
-                    self._emit(narration.blocked(request, answer, self._clock.now_ns()))
+                    self._narrator.blocked(request, answer, self._clock.now_ns())
                     return
                 case PermanentlyInfeasible():
                     self._scheduler.withdraw(request.id)
@@ -143,14 +145,9 @@ class Engine:
 
     def _activate(self, request: Request, admission: Admitted) -> None:
         now_ns = self._clock.now_ns()
-        request.admission, request.admitted_ns = admission, now_ns
-        request.frontier_tokens = admission.reuse_tokens
+        request.activate(admission, now_ns)
         self._scheduler.admitted(request.id, admission.handle.lane)
-        prompt_tokens = request.prompt.tokens
-        seen = self._memory.look(prompt_tokens, reused_tokens=admission.reuse_tokens)
-        self._emit(narration.admitted(request, admission, seen, now_ns))
-        if admission.capture is not None:
-            self._emit(narration.capture_tried(request, admission.capture, now_ns))
+        self._narrator.admitted(request, admission, now_ns)
 
     def _run_forward(self, choice: ForwardChoice) -> None:
         requests = [self._requests[active.request] for active in choice.lanes]
@@ -168,14 +165,13 @@ class Engine:
             return
         now_ns = self._clock.now_ns()
         captures = [self._controller.on_forward(request.handle) for request in requests]
-        occupancy = self._controller.occupancy()
-        self._emit(narration.forward_ran(step, requests, result, occupancy, now_ns))
+        self._narrator.forward_ran(step, requests, result, now_ns)
         for request, row, token, capture in zip(
             requests, step.rows, result.drawn_tokens, captures, strict=True
         ):
             request.frontier_tokens = row.cut.end_tokens
             if capture.outcome is not CaptureOutcome.NOT_WANTED:
-                self._emit(narration.capture_tried(request, capture, now_ns))
+                self._narrator.captured(request, capture, now_ns)
             if token is not None:
                 self._accept(request, token, now_ns)
 
@@ -203,30 +199,23 @@ class Engine:
         end = SequenceEnd.KEEP_CHECKPOINTS if error is not None else request.end_for(answer)
         settlement = self._controller.finish(request.handle, end)
         self._scheduler.settled(request.handle.lane)
-        self._remember(request, settlement)
-        if settlement.published is not None:
-            at_ns = self._clock.now_ns()
-            self._emit(narration.published(request, settlement.published, at_ns))
+        self._narrator.settled(request, settlement.published, self._clock.now_ns())
         self._conclude(request, answer, error=error)
 
     def _conclude(
         self, request: Request, answer: AcceptedText, *, error: str | None = None
     ) -> None:
         """Writes the log and keeps the outcome; the running record is gone."""
-        log = narration.finished(
-            request, answer, self._controller.occupancy(), error, self._clock.now_ns()
-        )
         request.outcome = RequestOutcome(
             request=request.id,
             output_tokens=tuple(request.output_tokens),
             answer=answer,
-            log=log,
+            log=self._narrator.finished(request, answer, error, self._clock.now_ns()),
         )
         self._outcomes[request.id] = request.outcome
         if len(self._outcomes) > RETAINED_OUTCOMES:
             self._outcomes.popitem(last=False)
         del self._requests[request.id]
-        self._emit(log)
 
     # ── what a caller does with a request ───────────────────────────────────────────────────────
 
@@ -271,12 +260,16 @@ class Engine:
         running = self._requests.get(request)
         if running is None:
             return
-        with deferred_interrupts(), self._stopping_on_broken_laws():
-            if running.admission is not None:
-                self._settle(running, FinishReason.CANCELLED)
-            else:
-                self._scheduler.withdraw(request)
-                self._conclude(running, self._closed_answer(running, FinishReason.CANCELLED))
+        with deferred_interrupts():
+            try:
+                if running.admission is not None:
+                    self._settle(running, FinishReason.CANCELLED)
+                else:
+                    self._scheduler.withdraw(request)
+                    self._conclude(running, self._closed_answer(running, FinishReason.CANCELLED))
+            except Exception as error:
+                self._broken = error
+                raise
 
     def outcome(self, request: RequestId) -> RequestOutcome:
         """What remains of an ended request.
@@ -363,14 +356,6 @@ class Engine:
             request.deltas.append(request.output.finish(reason))
         return request.output.close()
 
-    def _remember(self, request: Request, settlement: Settlement) -> None:
-        kept = () if settlement.published is None else settlement.published.checkpoints
-        if consumed := request.consumed():
-            self._memory.remember(consumed, kept)
-
-    def _emit(self, event: Event) -> None:
-        self._recorder.emit(event)
-
     def _require_usable(self) -> None:
         if self._broken is not None:
             raise NinferLabError(
@@ -378,12 +363,3 @@ class Engine:
             )
         if self._closed:
             raise NinferLabError("engine", found="closed", legal="build a new engine")
-
-    @contextmanager
-    def _stopping_on_broken_laws(self) -> Iterator[None]:
-        """A broken law, or an error where none is expected, ends the engine as a whole."""
-        try:
-            yield
-        except Exception as error:
-            self._broken = error
-            raise

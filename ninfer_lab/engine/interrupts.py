@@ -8,10 +8,19 @@ protected.
 from __future__ import annotations
 
 import signal
-import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from types import FrameType, TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from signal import getsignal as _handler_of
+    from signal import signal as _set_handler
+else:
+    # What `signal` wraps. The wrappers try to make an enum of every handler, which fails for every
+    # function, by way of an exception: a fifth of a simulated step went there.
+    from _signal import getsignal as _handler_of
+    from _signal import signal as _set_handler
 
 
 def deferred_interrupts() -> AbstractContextManager[None]:
@@ -26,7 +35,7 @@ def deferred_interrupts() -> AbstractContextManager[None]:
     return _Deferral()
 
 
-class _Deferral(AbstractContextManager[None]):
+class _Deferral:
     """A class and no generator: every step of the engine opens one."""
 
     __slots__ = ("_came", "_previous")
@@ -36,12 +45,13 @@ class _Deferral(AbstractContextManager[None]):
         self._previous: Callable[[int, FrameType | None], object] | None = None
 
     def __enter__(self) -> None:
-        if threading.current_thread() is not threading.main_thread():
-            return
-        previous = signal.getsignal(signal.SIGINT)
+        previous = _handler_of(signal.SIGINT)
         if callable(previous):
+            try:
+                _set_handler(signal.SIGINT, self._remember)
+            except ValueError:  # not the main thread
+                return
             self._previous = previous
-            signal.signal(signal.SIGINT, self._remember)
 
     def __exit__(
         self,
@@ -50,7 +60,7 @@ class _Deferral(AbstractContextManager[None]):
         trace: TracebackType | None,
     ) -> None:
         if self._previous is not None:
-            signal.signal(signal.SIGINT, self._previous)
+            _set_handler(signal.SIGINT, self._previous)
         if self._came and error is None:
             raise KeyboardInterrupt
 

@@ -1,15 +1,15 @@
 """How is each moment of a request said as an event?
 
 Owns the translation from running records to immutable events, so that the step loop reads as a
-journey. Pure: reads records, changes nothing.
+journey, and with it all that is done only so that it can be told: the recorder, the memory of
+earlier prompts, the look at the occupancy. Changes nothing that a decision reads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ninfer_lab.contract.cache_controller import Admitted, TemporarilyBlocked
-from ninfer_lab.contract.capacity import Occupancy
+from ninfer_lab.contract.cache_controller import Admitted, CacheController, TemporarilyBlocked
 from ninfer_lab.contract.events import (
     CaptureTried,
     ForwardRan,
@@ -21,121 +21,142 @@ from ninfer_lab.contract.events import (
     RowRan,
 )
 from ninfer_lab.contract.output import AcceptedText
+from ninfer_lab.contract.recording_options import RecordingOptions
 from ninfer_lab.contract.result import CaptureResult, OwnerState
-from ninfer_lab.contract.seen_prefix import SeenPrefix
 from ninfer_lab.contract.work import ForwardResult, ForwardStep
+from ninfer_lab.engine.prefix_memory import PrefixMemory
+from ninfer_lab.engine.recorder import Recorder
 from ninfer_lab.engine.request import Request
 
 
-def submitted(request: Request) -> RequestSubmitted:
-    """A prompt joined the queue."""
-    return RequestSubmitted(
-        at_ns=request.submitted_ns,
-        request=request.id,
-        prompt_tokens=len(request.prompt.tokens),
-        max_output_tokens=request.max_output_tokens,
-        mode=request.options.mode,
-        session_key=request.options.session_key,
-        rewrite_boundaries=request.prompt.rewrite_boundaries,
-    )
+class Narrator:
+    """Tells a recorder what happens.
 
+    Args:
+        options: How much is written down.
+        controller: The cache design; only looked at.
+    """
 
-def blocked(request: Request, answer: TemporarilyBlocked, at_ns: int) -> RequestBlocked:
-    """The head stays where it is."""
-    return RequestBlocked(
-        at_ns=at_ns,
-        request=request.id,
-        revision=answer.revision,
-        reason=answer.reason,
-        report=answer.report,
-    )
+    def __init__(self, options: RecordingOptions, controller: CacheController) -> None:
+        self._controller = controller
+        self._memory = PrefixMemory(options.remembered_tokens)
+        self.recorder = Recorder(options, lambda: controller.describe().ledger)
 
+    def submitted(self, request: Request) -> None:
+        """A prompt joined the queue."""
+        self.recorder.emit(
+            RequestSubmitted(
+                at_ns=request.submitted_ns,
+                request=request.id,
+                prompt_tokens=request.prompt_tokens,
+                max_output_tokens=request.max_output_tokens,
+                mode=request.options.mode,
+                session_key=request.options.session_key,
+                rewrite_boundaries=request.prompt.rewrite_boundaries,
+            )
+        )
 
-def admitted(
-    request: Request, admission: Admitted, seen: SeenPrefix, at_ns: int
-) -> RequestAdmitted:
-    """A request became active."""
-    return RequestAdmitted(
-        at_ns=at_ns,
-        request=request.id,
-        lane=admission.handle.lane,
-        path=admission.path,
-        state=admission.state,
-        reuse_tokens=admission.reuse_tokens,
-        cow_pages=admission.cow_pages,
-        evicted=admission.evicted,
-        report=admission.report,
-        seen=seen,
-    )
+    def blocked(self, request: Request, answer: TemporarilyBlocked, at_ns: int) -> None:
+        """The head stays where it is."""
+        self.recorder.emit(
+            RequestBlocked(
+                at_ns=at_ns,
+                request=request.id,
+                revision=answer.revision,
+                reason=answer.reason,
+                report=answer.report,
+            )
+        )
 
+    def admitted(self, request: Request, admission: Admitted, at_ns: int) -> None:
+        """A request became active, and may have been captured where it starts."""
+        tokens, reuse_tokens = request.prompt.tokens, admission.reuse_tokens
+        self.recorder.emit(
+            RequestAdmitted(
+                at_ns=at_ns,
+                request=request.id,
+                lane=admission.handle.lane,
+                path=admission.path,
+                state=admission.state,
+                reuse_tokens=reuse_tokens,
+                cow_pages=admission.cow_pages,
+                evicted=admission.evicted,
+                report=admission.report,
+                seen=self._memory.look(tokens, reused_tokens=reuse_tokens),
+            )
+        )
+        if admission.capture is not None:
+            self.captured(request, admission.capture, at_ns)
 
-def capture_tried(request: Request, result: CaptureResult, at_ns: int) -> CaptureTried:
-    """A frontier was reached where a checkpoint was wanted."""
-    return CaptureTried(at_ns=at_ns, request=request.id, result=result)
+    def forward_ran(
+        self, step: ForwardStep, requests: Sequence[Request], result: ForwardResult, at_ns: int
+    ) -> None:
+        """The machine ran one forward."""
+        rows = [
+            RowRan(
+                request=request.id,
+                lane=row.lane,
+                start_tokens=row.cut.start_tokens,
+                end_tokens=row.cut.end_tokens,
+                state_access=row.cut.state_access,
+                drawn_token=token,
+            )
+            for request, row, token in zip(requests, step.rows, result.drawn_tokens, strict=True)
+        ]
+        self.recorder.emit(
+            ForwardRan(
+                at_ns=at_ns,
+                phase=step.phase,
+                rows=tuple(rows),
+                machine_ns=result.elapsed_ns,
+                gathered_bytes=result.gathered_bytes,
+                occupancy=self._controller.occupancy(),
+            )
+        )
 
+    def captured(self, request: Request, result: CaptureResult, at_ns: int) -> None:
+        """A frontier was reached where a checkpoint was wanted."""
+        self.recorder.emit(CaptureTried(at_ns=at_ns, request=request.id, result=result))
 
-def forward_ran(
-    step: ForwardStep,
-    requests: Sequence[Request],
-    result: ForwardResult,
-    occupancy: Occupancy,
-    at_ns: int,
-) -> ForwardRan:
-    """The machine ran one forward."""
-    return ForwardRan(
-        at_ns=at_ns,
-        phase=step.phase,
-        rows=tuple(
-            [
-                RowRan(
+    def settled(self, request: Request, published: OwnerState | None, at_ns: int) -> None:
+        """An active request has ended; what it computed is remembered, and may have an owner."""
+        if consumed := request.consumed():
+            self._memory.remember(consumed, () if published is None else published.checkpoints)
+        if published is not None:
+            self.recorder.emit(
+                OwnerPublished(
+                    at_ns=at_ns,
                     request=request.id,
-                    lane=row.lane,
-                    start_tokens=row.cut.start_tokens,
-                    end_tokens=row.cut.end_tokens,
-                    state_access=row.cut.state_access,
-                    drawn_token=token,
+                    owner=published.ref.id,
+                    checkpoints=published.checkpoints,
                 )
-                for request, row, token in zip(
-                    requests, step.rows, result.drawn_tokens, strict=True
-                )
-            ]
-        ),
-        machine_ns=result.elapsed_ns,
-        gathered_bytes=result.gathered_bytes,
-        occupancy=occupancy,
-    )
+            )
 
-
-def published(request: Request, owner: OwnerState, at_ns: int) -> OwnerPublished:
-    """A request left an inactive owner behind."""
-    return OwnerPublished(
-        at_ns=at_ns, request=request.id, owner=owner.ref.id, checkpoints=owner.checkpoints
-    )
-
-
-def finished(
-    request: Request, answer: AcceptedText, occupancy: Occupancy, error: str | None, at_ns: int
-) -> RequestFinished:
-    """The request log's record of a whole request (RCD-3)."""
-    prompt_tokens = len(request.prompt.tokens)
-    admission = request.admission
-    reused_tokens = 0 if admission is None else admission.reuse_tokens
-    return RequestFinished(
-        at_ns=at_ns,
-        request=request.id,
-        finish_reason=answer.finished,
-        prompt_tokens=prompt_tokens,
-        completion_tokens=len(request.output_tokens),
-        prefix_cache_hit_tokens=reused_tokens,
-        computed_prefill_tokens=max(0, min(request.frontier_tokens, prompt_tokens) - reused_tokens),
-        prefix_reuse_path=None if admission is None else admission.path,
-        queue_wait_ns=_since_submit(request, request.admitted_ns),
-        ttft_ns=_since_submit(request, request.first_token_ns),
-        total_ns=at_ns - request.submitted_ns,
-        reconstruction_boundary_tokens=answer.reconstruction_boundary_tokens,
-        occupancy=occupancy,
-        error=error,
-    )
+    def finished(
+        self, request: Request, answer: AcceptedText, error: str | None, at_ns: int
+    ) -> RequestFinished:
+        """The request log's record of a whole request (RCD-3), told and handed back."""
+        prompt_tokens, admission = request.prompt_tokens, request.admission
+        reused_tokens = 0 if admission is None else admission.reuse_tokens
+        computed_tokens = min(request.frontier_tokens, prompt_tokens) - reused_tokens
+        log = RequestFinished(
+            at_ns=at_ns,
+            request=request.id,
+            finish_reason=answer.finished,
+            prompt_tokens=prompt_tokens,
+            completion_tokens=len(request.output_tokens),
+            prefix_cache_hit_tokens=reused_tokens,
+            computed_prefill_tokens=max(0, computed_tokens),
+            prefix_reuse_path=None if admission is None else admission.path,
+            queue_wait_ns=_since_submit(request, request.admitted_ns),
+            ttft_ns=_since_submit(request, request.first_token_ns),
+            total_ns=at_ns - request.submitted_ns,
+            reconstruction_boundary_tokens=answer.reconstruction_boundary_tokens,
+            occupancy=self._controller.occupancy(),
+            error=error,
+        )
+        self.recorder.emit(log)
+        return log
 
 
 def _since_submit(request: Request, moment_ns: int | None) -> int | None:

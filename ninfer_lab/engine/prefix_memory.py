@@ -65,7 +65,8 @@ class PrefixMemory:
                 goes_on = common_tokens < min(len(nearest) // TOKEN_BYTES, len(prompt))
                 diverges = goes_on or (diverges and common_tokens == shared_tokens)
                 shared_tokens = common_tokens
-            deepest = self._deepest(prompt, side, common_tokens, (reused_tokens, deepest))
+            if common_tokens > reused_tokens:
+                deepest = self._deepest(prompt, side, common_tokens, (reused_tokens, deepest))
         return SeenPrefix(
             tokens=shared_tokens, diverges=diverges and shared_tokens > 0, deepest=deepest
         )
@@ -109,7 +110,7 @@ class PrefixMemory:
         Args:
             prompt: All its tokens.
             side: Ordinals of the histories, the nearest first.
-            common_tokens: What the nearest shares.
+            common_tokens: What the nearest shares; more than was reused.
             beyond: What was reused, and the deepest checkpoint so far.
         """
         reused_tokens, deepest = beyond

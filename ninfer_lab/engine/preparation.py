@@ -28,7 +28,9 @@ class Preparation:
     ) -> None:
         self._frontend = frontend
         self._context_tokens = options.max_context_tokens
-        self._vocabulary_tokens = vocabulary_tokens
+        self._limits = PromptLimits(
+            max_prompt_tokens=options.max_context_tokens - 1, vocabulary_tokens=vocabulary_tokens
+        )
 
     def request(
         self, id: RequestId, prompt: PromptInput, options: RequestOptions, submitted_ns: int
@@ -39,10 +41,7 @@ class Preparation:
             PromptError: The prompt is malformed, too long, or asks for what the model does not
                 have.
         """
-        limits = PromptLimits(
-            max_prompt_tokens=self._context_tokens - 1, vocabulary_tokens=self._vocabulary_tokens
-        )
-        prepared = self._frontend.prepare(prompt, limits)
+        prepared = self._frontend.prepare(prompt, self._limits)
         room_tokens = self._context_tokens - len(prepared.tokens)
         output_tokens = min(options.max_output_tokens or room_tokens, room_tokens)
         rules = OutputRules(

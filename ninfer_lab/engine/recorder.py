@@ -16,6 +16,8 @@ from ninfer_lab.contract.placement import LedgerSnapshot
 from ninfer_lab.contract.placement_change import change, empty_ledger
 from ninfer_lab.contract.recording_options import PlacementDetail, RecordingOptions
 
+_WITH_REPORT = (RequestAdmitted, RequestBlocked)
+
 
 class Recorder:
     """Events in order of emission.
@@ -45,27 +47,26 @@ class Recorder:
         if self._placements is not None:
             changed = self._placements.changed(event.at_ns)
             if changed is not None:
-                self._append(changed)
-        self._append(self._kept(event))
+                self._events.append(changed)
+                self._emitted_count += 1
+        if isinstance(event, _WITH_REPORT):
+            event = self._kept(event)
+        self._events.append(event)
+        self._emitted_count += 1
 
     def since(self, emitted_count: int) -> tuple[Event, ...]:
         """The events emitted after the count was `emitted_count`, as far as they are retained."""
         wanted = min(self._emitted_count - emitted_count, len(self._events))
-        if wanted == 0:
-            return ()
-        return tuple(self._events[i] for i in range(-wanted, 0))
+        events = self._events
+        if wanted == 1:  # what nearly every step has
+            return (events[-1],)
+        return tuple([events[i] for i in range(-wanted, 0)])
 
-    def _kept(self, event: Event) -> Event:
-        if not isinstance(event, RequestAdmitted | RequestBlocked):
-            return event
+    def _kept(self, event: RequestAdmitted | RequestBlocked) -> Event:
         if self._options.keeps_targets_of(event.request):
             return event
         decision = event.report.decision()
         return event if decision is event.report else replace(event, report=decision)
-
-    def _append(self, event: Event) -> None:
-        self._events.append(event)
-        self._emitted_count += 1
 
     def __iter__(self) -> Iterator[Event]:
         return iter(tuple(self._events))

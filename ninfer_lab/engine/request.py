@@ -6,6 +6,7 @@ Owns the running record of a request and the outcome that remains of it. Decides
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ninfer_lab.contract.cache_controller import Admitted
@@ -48,6 +49,8 @@ class Request:
 
     Attributes:
         admission: `None` while it waits.
+        handle: Of the active sequence; unset while it waits.
+        prompt_tokens: Length of the prompt.
         deltas: Text that nobody has taken yet.
     """
 
@@ -60,16 +63,21 @@ class Request:
     output_tokens: list[int] = field(default_factory=list)
     deltas: deque[OutputDelta] = field(default_factory=deque)
     admission: Admitted | None = None
+    handle: SequenceHandle = field(init=False)
+    prompt_tokens: int = field(init=False)
     admitted_ns: int | None = None
     first_token_ns: int | None = None
     frontier_tokens: int = 0
     outcome: RequestOutcome | None = None
 
-    @property
-    def handle(self) -> SequenceHandle:
-        """Of the active sequence."""
-        assert self.admission is not None
-        return self.admission.handle
+    def __post_init__(self) -> None:
+        self.prompt_tokens = len(self.prompt.tokens)
+
+    def activate(self, admission: Admitted, at_ns: int) -> None:
+        """The cache design has taken it in."""
+        self.admission, self.admitted_ns = admission, at_ns
+        self.handle = admission.handle
+        self.frontier_tokens = admission.reuse_tokens
 
     def admission_request(self, free_lanes: tuple[LaneId, ...]) -> AdmissionRequest:
         """What a cache design sees of it; ids grow with every submit, and so does the order."""
@@ -85,19 +93,16 @@ class Request:
 
     def forward_row(self, cut: Cut) -> ForwardRow:
         """The tokens of a cut, and a draw if the cut ends with everything known."""
-        prompt_tokens = len(self.prompt.tokens)
-        known_tokens = prompt_tokens + len(self.output_tokens)
-        if cut.start_tokens < prompt_tokens:
-            token_ids = tuple(self.prompt.tokens[cut.start_tokens : cut.end_tokens])
+        start_tokens, end_tokens = cut.start_tokens, cut.end_tokens
+        prompt_tokens = self.prompt_tokens
+        token_ids: Sequence[int]
+        if start_tokens < prompt_tokens:
+            token_ids = self.prompt.tokens[start_tokens:end_tokens]
         else:
-            token_ids = (self.output_tokens[cut.start_tokens - prompt_tokens],)
+            token_ids = (self.output_tokens[start_tokens - prompt_tokens],)
         draw = None
-        if cut.end_tokens == known_tokens:
-            draw = Draw(
-                request=self.id,
-                sampling=self.options.sampling,
-                position_tokens=cut.end_tokens,
-            )
+        if end_tokens == prompt_tokens + len(self.output_tokens):
+            draw = Draw(request=self.id, sampling=self.options.sampling, position_tokens=end_tokens)
         return ForwardRow(lane=self.handle.lane, token_ids=token_ids, cut=cut, draw=draw)
 
     def consumed(self) -> TokenSpan:
@@ -109,7 +114,7 @@ class Request:
     @property
     def consumed_output_tokens(self) -> int:
         """Output tokens that the state has seen."""
-        return max(0, self.frontier_tokens - len(self.prompt.tokens))
+        return max(0, self.frontier_tokens - self.prompt_tokens)
 
     def end_for(self, answer: AcceptedText) -> SequenceEnd:
         """What a regular end or a cancellation leaves behind.

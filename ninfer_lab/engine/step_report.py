@@ -5,13 +5,12 @@ Owns the report that `Engine.step` returns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ninfer_lab.contract.events import Event
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepReport:
+class StepReport(NamedTuple):
     """What one worker cycle did."""
 
     events: tuple[Event, ...]

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.serving import open_engine as open_engine
     from ninfer_lab.lab.serving import tiny_checkpoint as tiny_checkpoint
     from ninfer_lab.lab.tiny_model.phrases import FactKind as FactKind
+    from ninfer_lab.lab.traces.reading import read_trace as read_trace
+    from ninfer_lab.lab.traces.replay import replay as replay
 
 _HOME_OF_NAME = {
     "CacheMode": "contract.options",
@@ -47,6 +49,8 @@ _HOME_OF_NAME = {
     "breaking": "lab.faults.faulty_machine",
     "fault_table": "lab.faults.trial",
     "open_engine": "lab.serving",
+    "read_trace": "lab.traces.reading",
+    "replay": "lab.traces.replay",
     "tiny_checkpoint": "lab.serving",
     "trained_world": "lab.faults.trained_world",
 }
@@ -73,6 +77,8 @@ __all__ = [
     "figures",
     "laws",
     "open_engine",
+    "read_trace",
+    "replay",
     "stories",
     "tables",
     "tiny_checkpoint",

@@ -34,6 +34,7 @@ EXTRA_OF_MODULE = {
     "nbclient": "notebooks",
     "nbformat": "notebooks",
     "polars": "notebooks",
+    "tqdm": "notebooks",
     "transformers": "test",
 }
 """Which extra of the project brings a module that the core does without."""
@@ -162,6 +163,39 @@ def run(
     if machine not in machines:
         raise NinferLabError("--machine", found=machine, legal=", ".join(machines))
     typer.echo(str(worlds.run(worlds.named(world), machines[machine])))
+
+
+@app.command()
+def replay(
+    trace: Annotated[
+        str, typer.Argument(help="Name of a public trace, or the path of a file of its format.")
+    ],
+    limit: Annotated[int | None, typer.Option(help="Only the first so many requests.")] = None,
+    time_scale: Annotated[
+        float, typer.Option(help="Virtual seconds between arrivals per second of the trace.")
+    ] = 1.0,
+    lanes: Annotated[int | None, typer.Option(help="Requests that run together.")] = None,
+    kv_tokens: Annotated[int | None, typer.Option(help="Tokens of KV on the device.")] = None,
+    state_slots: Annotated[
+        int | None, typer.Option(help="State images on the device beyond those of the lanes.")
+    ] = None,
+    table: Annotated[
+        Path | None, typer.Option(help="Write the whole request table there, as CSV.")
+    ] = None,
+) -> None:
+    """Replay a public trace, or one's own, at 27B geometry in virtual time."""
+    from ninfer_lab.lab.traces.command import ReplayCommand
+
+    command = ReplayCommand(
+        trace=trace,
+        limit_requests=limit,
+        time_scale=time_scale,
+        lanes=lanes,
+        kv_tokens=kv_tokens,
+        state_slots=state_slots,
+        table=table,
+    )
+    command.run(say=typer.echo)
 
 
 def _refuse(line: str) -> int:

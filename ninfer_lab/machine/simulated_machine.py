@@ -74,7 +74,7 @@ class SimulatedMachine(LaneTables):
         if ordinal in self._failing_forwards:
             raise SimulatedFault(f"forward {ordinal} was seeded to fail")
         self._result = ForwardResult(
-            drawn_tokens=tuple(self._drawn(row) for row in step.rows),
+            drawn_tokens=tuple([self._drawn(row) for row in step.rows]),
             elapsed_ns=self._time.charge_forward(step),
             gathered_bytes=0,
         )
@@ -90,6 +90,5 @@ class SimulatedMachine(LaneTables):
         return result
 
     def _drawn(self, row: ForwardRow) -> int | None:
-        if row.draw is None:
-            return None
-        return self._tokens.token(row.draw.request, row.draw.position_tokens)
+        draw = row.draw
+        return None if draw is None else self._tokens.token(draw.request, draw.position_tokens)

@@ -155,7 +155,7 @@ class TorchMachine(LaneTables):
     def _prefill(self, row: ForwardRow) -> Tensor:
         wanted = PrefillLogits.NONE if row.draw is None else PrefillLogits.LAST
         prefill = PrefillRow(
-            token_ids=row.token_ids,
+            token_ids=tuple(row.token_ids),
             start_tokens=row.cut.start_tokens,
             page_ids=self._tables[row.lane, KvPool.MAIN],
             state_read_slot=row.cut.state_read_slot,

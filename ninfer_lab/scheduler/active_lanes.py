@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import assert_never
 
 from ninfer_lab.contract.ids import LaneId, RequestId
 
@@ -32,31 +33,47 @@ class ActiveLanes:
     """Lanes `[0, lanes_count)`; active ones in the order they were taken."""
 
     def __init__(self, lanes_count: int) -> None:
-        self._lanes_count = lanes_count
+        self._lanes = tuple(LaneId(i) for i in range(lanes_count))
         self._active: dict[LaneId, ActiveLane] = {}
+        # Asked before every forward, and changed three times in a request's life.
+        self._prefilling: tuple[ActiveLane, ...] = ()
+        self._decoding: tuple[ActiveLane, ...] = ()
 
     def free(self) -> tuple[LaneId, ...]:
         """Lanes without a request, ascending."""
-        lanes = (LaneId(i) for i in range(self._lanes_count))
-        return tuple(lane for lane in lanes if lane not in self._active)
+        return tuple([lane for lane in self._lanes if lane not in self._active])
 
     def take(self, lane: LaneId, request: RequestId) -> None:
         """A request becomes active; it starts with prefill."""
         assert lane not in self._active
         self._active[lane] = ActiveLane(lane=lane, request=request, phase=LanePhase.PREFILL)
+        self._part_by_phase()
 
     def start_decode(self, lane: LaneId) -> None:
         """Its prompt has been consumed."""
         request = self._active[lane].request
         self._active[lane] = ActiveLane(lane=lane, request=request, phase=LanePhase.DECODE)
+        self._part_by_phase()
 
     def release(self, lane: LaneId) -> None:
         """Its request has settled."""
         del self._active[lane]
+        self._part_by_phase()
 
     def in_phase(self, phase: LanePhase) -> tuple[ActiveLane, ...]:
         """Active lanes of one phase, oldest admission first."""
-        return tuple(each for each in self._active.values() if each.phase is phase)
+        match phase:
+            case LanePhase.PREFILL:
+                return self._prefilling
+            case LanePhase.DECODE:
+                return self._decoding
+            case _:
+                assert_never(phase)
 
     def __len__(self) -> int:
         return len(self._active)
+
+    def _part_by_phase(self) -> None:
+        active = self._active.values()
+        self._prefilling = tuple([each for each in active if each.phase is LanePhase.PREFILL])
+        self._decoding = tuple([each for each in active if each.phase is LanePhase.DECODE])

@@ -8,6 +8,7 @@ remembers only that it was no, and at which revision.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ninfer_lab.contract.ids import LaneId, RequestId
 from ninfer_lab.contract.work import ForwardPhase
@@ -15,8 +16,7 @@ from ninfer_lab.scheduler.active_lanes import ActiveLane, ActiveLanes, LanePhase
 from ninfer_lab.scheduler.waiting_queue import WaitingQueue
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForwardChoice:
+class ForwardChoice(NamedTuple):
     """The lanes of the next forward: one that prefills, or all that decode."""
 
     phase: ForwardPhase

@@ -5,31 +5,46 @@ unless reuse is the row.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from lab.trace_files import moon, written
 from ninfer_lab.contract.clock import MonotonicClock
 from ninfer_lab.contract.errors import InvariantBroken
 from ninfer_lab.contract.ids import SessionKey
 from ninfer_lab.contract.numerics import ModelDtype
 from ninfer_lab.contract.token_span import TokenSpan
+from ninfer_lab.lab.bench import simulated_side
 from ninfer_lab.lab.bench.checkpoints import BenchCheckpoint, checkpoint_folder
 from ninfer_lab.lab.bench.engine_side import EngineSide
 from ninfer_lab.lab.bench.measure import QUICK_EFFORT, Studio, require_alike
-from ninfer_lab.lab.bench.measured import Bound, Compared, Goal, Share
-from ninfer_lab.lab.bench.rows import BookkeepingRow, DecodeRow, PrefillRow, ResumeRow, Row
+from ninfer_lab.lab.bench.measured import Bound, Compared, Goal, NotMeasured, Rate, Share, Took
+from ninfer_lab.lab.bench.rows import (
+    BookkeepingRow,
+    DecodeRow,
+    PrefillRow,
+    RecorderRow,
+    ReplayRow,
+    ResumeRow,
+    Row,
+    SimulatedRow,
+)
 from ninfer_lab.lab.bench.run import BenchRequest, run_bench
 from ninfer_lab.lab.bench.start_up import import_seconds
 from ninfer_lab.lab.cli import MISTAKE_EXIT_CODE, main
+from ninfer_lab.lab.traces.reading import FOLDER_VARIABLE
 
 TINY, FLOAT32 = BenchCheckpoint.TINY, ModelDtype.FLOAT32
 ANY_GOAL = Goal(bound=Bound.AT_LEAST, figure=0.0)
 PREFILL = PrefillRow(checkpoint=TINY, dtype=FLOAT32, prompt_tokens=70, goal=ANY_GOAL)
 DECODE = DecodeRow(checkpoint=TINY, dtype=FLOAT32, lanes=3, prompt_tokens=40, goal=ANY_GOAL)
 BOOKKEEPING = BookkeepingRow(checkpoint=TINY, lanes=2, prompt_tokens=40, goal=ANY_GOAL)
+SIMULATED, RECORDER = SimulatedRow(goal=ANY_GOAL), RecorderRow(goal=ANY_GOAL)
 RESUME = ResumeRow(checkpoint=TINY, prompt_tokens=150, new_tokens=20, goal=ANY_GOAL)
 
 
@@ -54,11 +69,46 @@ def test_the_engine_and_transformers_draw_alike_and_are_compared(studio: Studio,
     assert found.measured.figure > 0.0
 
 
-@pytest.mark.parametrize("row", [BOOKKEEPING, RESUME], ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [BOOKKEEPING, RESUME, RECORDER], ids=lambda row: row.name)
 def test_a_share_is_a_part_of_a_whole(studio: Studio, row: Row) -> None:
     measured = studio.find(row).measured
     assert isinstance(measured, Share)
     assert 0.0 < measured.figure < 1.0
+
+
+def test_simulated_requests_are_counted_per_second(studio: Studio) -> None:
+    measured = studio.find(SIMULATED).measured
+    assert isinstance(measured, Rate)
+    assert measured.figure > 0.0
+
+
+def test_a_trace_is_replayed_in_a_process_of_its_own(studio: Studio, tmp_path: Path) -> None:
+    path = written(tmp_path, [moon([id], tokens=100, at_ms=id) for id in range(60)])
+    measured = studio.find(ReplayRow(trace=str(path))).measured
+    assert isinstance(measured, Took)
+    assert 0.0 < measured.figure < 60.0
+    matched = re.fullmatch(
+        r"50 requests, peak memory (\d+) MiB, 0.00% of prompt tokens reused", measured.detail
+    )
+    assert matched is not None, measured.detail
+    assert 20 < int(matched[1]) < 400  # with torch, or with what this process has, it were more
+
+
+def test_a_trace_that_is_not_here_is_said_not_to_be(
+    studio: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
+    found = studio.find(ReplayRow(trace="mooncake-conversation"))
+    assert isinstance(found.measured, NotMeasured)
+    assert found.measured.detail.startswith("environment variable NINFER_LAB_TRACES: found unset")
+    assert found.holds is None
+
+
+def test_small_requests_that_find_no_room_stop_the_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    little = replace(simulated_side._OPTIONS, device_state_slots=2)
+    monkeypatch.setattr(simulated_side, "_OPTIONS", little)
+    with pytest.raises(InvariantBroken, match="not 349 tokens reused"):
+        simulated_side.SmallRequests().run()
 
 
 def test_sides_that_draw_other_tokens_stop_a_float32_row() -> None:

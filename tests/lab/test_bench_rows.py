@@ -40,6 +40,9 @@ def test_the_promised_figures_stand_in_the_rows() -> None:
         assert share == Goal(bound=Bound.AT_MOST, figure=0.10)
         resume = goals[f"resume/{checkpoint}/256-of-4096"]
         assert resume == Goal(bound=Bound.AT_MOST, figure=0.11)
+    assert goals["simulated/requests"] == Goal(bound=Bound.AT_LEAST, figure=2_000)
+    assert goals["simulated/recorder"] == Goal(bound=Bound.AT_MOST, figure=0.10)
+    assert goals["simulated/mooncake-conversation"] is None
     assert goals["import/ninfer_lab"] == Goal(bound=Bound.AT_MOST, figure=0.3)
 
 

@@ -9,7 +9,17 @@ import pytest
 
 from ninfer_lab.lab.bench.interleaved import Interleaved, Pair, Spread
 from ninfer_lab.lab.bench.machine_facts import MachineFacts, TensorFacts, cpu_model
-from ninfer_lab.lab.bench.measured import Bound, Compared, Finding, Goal, Measured, Share, Took
+from ninfer_lab.lab.bench.measured import (
+    Bound,
+    Compared,
+    Finding,
+    Goal,
+    Measured,
+    NotMeasured,
+    Rate,
+    Share,
+    Took,
+)
 from ninfer_lab.lab.bench.table import put_between_marks, render, write_into
 
 FACTS = MachineFacts(
@@ -44,6 +54,10 @@ def share(figure: float) -> Share:
     return Share(spread=Spread(low=0.0, middle=figure, high=1.0), detail="1 of 9")
 
 
+def rate(figure: float) -> Rate:
+    return Rate(spread=Spread(low=0.0, middle=figure, high=5_000.0), detail="small ones")
+
+
 def finding(measured: Measured, goal: Goal | None, name: str = "tiny/float32/work") -> Finding:
     return Finding(name=name, work="the work", measured=measured, goal=goal)
 
@@ -57,6 +71,10 @@ def finding(measured: Measured, goal: Goal | None, name: str = "tiny/float32/wor
         (share(0.111), at_most(0.11), "11.1% (0.0% to 100.0%)", "≤ 11% NO"),
         (Took(figure=0.25, detail=""), at_most(0.3), "0.250 s", "≤ 0.3 s yes"),
         (Took(figure=17.04, detail=""), None, "17.0 s", "none"),
+        (rate(2_000.4), at_least(2_000), "2,000/s (0 to 5,000)", "≥ 2,000/s yes"),
+        (rate(1_999.9), at_least(2_000), "2,000/s (0 to 5,000)", "≥ 2,000/s NO"),
+        (NotMeasured(detail="no folder"), at_most(0.3), "not measured", "open"),
+        (NotMeasured(detail="no folder"), None, "not measured", "none"),
     ],
 )
 def test_a_finding_says_its_figure_and_whether_its_goal_is_met(
@@ -64,7 +82,7 @@ def test_a_finding_says_its_figure_and_whether_its_goal_is_met(
 ) -> None:
     found = finding(measured, goal)
     assert (found.figure_text, found.goal_text) == (figure_text, goal_text)
-    assert found.holds is (None if goal is None else goal_text.endswith("yes"))
+    assert found.holds is {"yes": True, "NO": False}.get(goal_text.rsplit(maxsplit=1)[-1])
 
 
 def test_times_are_said_whole_or_for_one_step() -> None:

@@ -18,12 +18,14 @@ def normal(*shape: int, seed: int) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-def state_rows(read: Sequence[int], write: Sequence[int]) -> StateRows:
-    """A table of slots on the CPU."""
-    return StateRows.build(read, write, CPU)
+def state_rows(read: Sequence[int], write: Sequence[int], device: torch.device = CPU) -> StateRows:
+    """A table of slots."""
+    return StateRows.build(read, write, device)
 
 
-def paged_rows(spans: Sequence[tuple[int, int]]) -> tuple[PagedRows, int]:
+def paged_rows(
+    spans: Sequence[tuple[int, int]], device: torch.device = CPU
+) -> tuple[PagedRows, int]:
     """Rows of `(start_tokens, new_tokens)` on pages that lie apart and out of order.
 
     Returns:
@@ -36,7 +38,7 @@ def paged_rows(spans: Sequence[tuple[int, int]]) -> tuple[PagedRows, int]:
     for (start, new), count in zip(spans, page_counts, strict=True):
         ids, order = order[:count], order[count:]
         placements.append(RowPlacement(page_ids=ids, start_tokens=start, new_tokens=new))
-    return PagedRows.build(placements, CPU), total
+    return PagedRows.build(placements, device), total
 
 
 def relative_rms(found: Tensor, expected: Tensor) -> float:

@@ -10,48 +10,18 @@ from types import ModuleType
 
 import pytest
 import torch
-from torch import Tensor
 
 from ninfer_kernels.kv_pages.reference import append
-from ninfer_kernels.kv_pages.rows import PAGE_TOKENS, PagedRows
+from ninfer_kernels.kv_pages.rows import PAGE_TOKENS
 from ninfer_kernels.kv_pages.scratch import GatherMeter
 from ninfer_kernels.paged_attention import cpu, reference
-from ops.rows import normal, paged_rows, relative_rms
+from ops.attention import attended, filled_pages
+from ops.rows import normal, relative_rms
 
 FORMS = [reference, cpu]
 HEADS = [(1, 1, 16), (4, 4, 8), (8, 2, 16), (6, 1, 24)]
 PREFILLS = [(0, 2), (0, 64), (0, 65), (1, 2), (63, 2), (64, 3), (65, 130), (200, 5)]
 DECODES = [[0], [63], [64], [0, 1, 62, 63, 64, 65, 128, 200]]
-
-
-def attended(query: Tensor, keys: Tensor, values: Tensor, start: int) -> Tensor:
-    """`[T, H, D]` in float64, token by token."""
-    outputs = []
-    for token in range(len(query)):
-        seen = slice(0, start + token + 1)
-        group = query.shape[1] // keys.shape[1]
-        k, v = (side[seen].double().repeat_interleave(group, 1) for side in (keys, values))
-        scores = torch.einsum("hd,lhd->hl", query[token].double(), k) / query.shape[-1] ** 0.5
-        outputs.append(torch.einsum("hl,lhd->hd", scores.softmax(-1), v))
-    return torch.stack(outputs)
-
-
-def filled_pages(
-    spans: list[tuple[int, int]], kv_heads: int, dim: int, dtype: torch.dtype
-) -> tuple[PagedRows, Tensor, list[tuple[Tensor, Tensor]]]:
-    """Pages that hold each row's keys and values and NaN everywhere else."""
-    rows, page_count = paged_rows(spans)
-    layer_pages = torch.full((page_count, 2, PAGE_TOKENS, kv_heads, dim), torch.nan, dtype=dtype)
-    sides = []
-    for row, (start, new) in enumerate(spans):
-        keys = normal(start + new, kv_heads, dim, seed=10 + row).to(dtype)
-        values = normal(start + new, kv_heads, dim, seed=50 + row).to(dtype)
-        for position in range(start + new):
-            page = int(rows.row_page_ids[row][position // PAGE_TOKENS])
-            layer_pages[page, 0, position % PAGE_TOKENS] = keys[position]
-            layer_pages[page, 1, position % PAGE_TOKENS] = values[position]
-        sides.append((keys, values))
-    return rows, layer_pages, sides
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 
 import pytest
 
@@ -82,13 +81,13 @@ def test_a_state_of_another_conversation_is_noticed() -> None:
     machine = half_read()
     machine.truth[LaneId(1)] = [7, *TOKENS[1:]]
     machine.bind(LaneId(1), pages(2, 3))
-    other = replace(row(0, 70, read=None, write=1, lane=LaneId(1)), token_ids=(7, *TOKENS[1:70]))
+    other = row(0, 70, read=None, write=1, lane=LaneId(1))._replace(token_ids=(7, *TOKENS[1:70]))
     prefill(machine, other)
     refused(machine, row(70, 80, read=1, write=0), "CONTENT state")
 
 
 def test_other_tokens_than_the_request_s_are_noticed() -> None:
-    wrong = replace(row(70, 72, read=0, write=0), token_ids=(70, 99))
+    wrong = row(70, 72, read=0, write=0)._replace(token_ids=(70, 99))
     refused(half_read(), wrong, "CONTENT tokens")
 
 
@@ -141,7 +140,7 @@ def test_a_torn_forward_leaves_a_state_nobody_can_use() -> None:
 def test_draws_follow_from_the_history_alone() -> None:
     machine = half_read()
     draw = Draw(request=RequestId(1), sampling=Sampling(), position_tokens=100)
-    last = replace(row(70, 100, read=0, write=0), draw=draw)
+    last = row(70, 100, read=0, write=0)._replace(draw=draw)
     machine.submit(ForwardStep(phase=ForwardPhase.PREFILL, rows=(last,)))
     assert machine.take_result().drawn_tokens == answer_to(TOKENS, 1)
     assert answer_to(TOKENS, 3)[1:] == answer_to([*TOKENS, *answer_to(TOKENS, 1)], 2)

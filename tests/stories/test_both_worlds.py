@@ -34,7 +34,7 @@ TINY = worlds.named("tiny-side-request")
 
 def without_tensors(events: Iterable[Event]) -> list[Event]:
     return [
-        replace(event, gathered_bytes=0) if isinstance(event, ForwardRan) else event
+        event._replace(gathered_bytes=0) if isinstance(event, ForwardRan) else event
         for event in events
     ]
 

@@ -1,11 +1,17 @@
-"""How are new keys and values written into pages, and one page copied to another?
+"""How are keys and values written into pages, and whole pages copied, packed and unpacked?
 
-Owns the readable form of both. Does not know who may write where.
-Source: spec KV-3, KV-4 (partial-tail copy), KV-6.
+Owns the readable form of all four, and the layout of a packed extent: `[n, L, 2, S, H, D]`, the
+pages one after another as they stand in `pages`, so that a page keeps its bytes and its place among
+the layers. An extent is one contiguous run of memory: moving it between Device and Host is one
+transfer, however far its pages lay apart.
+Does not know who may write where. Source: spec KV-3, KV-4 (partial-tail copy), KV-6.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import torch
 from torch import Tensor
 
 from ninfer_kernels.kv_pages.rows import PagedRows
@@ -26,6 +32,48 @@ def append(layer_pages: Tensor, keys: Tensor, values: Tensor, rows: PagedRows) -
     layer_pages[rows.append_page_ids, VALUES, rows.append_offsets] = values.to(layer_pages.dtype)
 
 
-def copy_page(pages: Tensor, source_page: int, target_page: int) -> None:
-    """Copies one page of all layers, `pages` being `[P, L, 2, S, H, D]`."""
-    pages[target_page].copy_(pages[source_page])
+def copy_pages(pages: Tensor, sources: Sequence[int], targets: Sequence[int]) -> None:
+    """Copies whole pages of all layers.
+
+    Args:
+        pages: `[P, L, 2, S, H, D]`; written in place.
+        sources: Page ids; one may stand here several times.
+        targets: One for each source; each once, and none of them a source.
+    """
+    for source, target in zip(sources, targets, strict=True):
+        pages[target].copy_(pages[source])
+
+
+def pack_extent(pages: Tensor, page_ids: Sequence[int], extent: Tensor) -> None:
+    """Gathers whole pages of all layers into one contiguous run.
+
+    Args:
+        pages: `[P, L, 2, S, H, D]`.
+        page_ids: n of them.
+        extent: `[n, L, 2, S, H, D]` contiguous, of the pages' type, on their device or on the Host;
+            written.
+    """
+    check_extent(pages, page_ids, extent)
+    for place, page in enumerate(page_ids):
+        extent[place].copy_(pages[page])
+
+
+def unpack_extent(extent: Tensor, pages: Tensor, page_ids: Sequence[int]) -> None:
+    """The way back: page `page_ids[i]` becomes `extent[i]`; arguments as `pack_extent`."""
+    check_extent(pages, page_ids, extent)
+    for place, page in enumerate(page_ids):
+        pages[page].copy_(extent[place])
+
+
+def check_extent(pages: Tensor, page_ids: Sequence[int], extent: Tensor) -> None:
+    """Refuses an extent that does not hold exactly those pages.
+
+    Raises:
+        ValueError: Another shape or type, or not contiguous.
+    """
+    expected = torch.Size((len(page_ids), *pages.shape[1:]))
+    if extent.shape != expected or extent.dtype != pages.dtype or not extent.is_contiguous():
+        raise ValueError(
+            f"extent: found {tuple(extent.shape)} {extent.dtype}, contiguous "
+            f"{extent.is_contiguous()}; legal: {tuple(expected)} {pages.dtype}, contiguous"
+        )

@@ -42,6 +42,8 @@ class PagedRows:
         row_page_ids: The same as one view per row, int64 `[P_row]`.
         start_tokens: Per row, tokens before the append.
         length_tokens: Per row, tokens after the append.
+        bounds: Per row, its first place in `page_ids` and its tokens after the append, int64
+            `[B, 2]`: what a kernel that reads all rows at once needs of them.
         append_page_ids: Page of every new token, rows one after another, int64 `[N]`.
         append_offsets: Position inside that page, int64 `[N]`.
     """
@@ -50,6 +52,7 @@ class PagedRows:
     row_page_ids: tuple[Tensor, ...]
     start_tokens: tuple[int, ...]
     length_tokens: tuple[int, ...]
+    bounds: Tensor
     append_page_ids: Tensor
     append_offsets: Tensor
 
@@ -57,6 +60,8 @@ class PagedRows:
     def build(placements: Sequence[RowPlacement], device: torch.device) -> PagedRows:
         """Builds the table of one forward; the pages of every row must cover its tokens."""
         tables: list[list[int]] = []
+        bounds: list[tuple[int, int]] = []
+        page_count_before = 0
         pages: list[int] = []
         offsets: list[int] = []
         for row in placements:
@@ -65,6 +70,8 @@ class PagedRows:
             assert len(row.page_ids) >= page_count, "pages that do not cover the row"
             ids = [*row.page_ids[:page_count]]
             tables.append(ids)
+            bounds.append((page_count_before, length))
+            page_count_before += page_count
             positions = range(row.start_tokens, length)
             pages += [ids[position // PAGE_TOKENS] for position in positions]
             offsets += [position % PAGE_TOKENS for position in positions]
@@ -75,6 +82,7 @@ class PagedRows:
             row_page_ids=torch.split(page_ids, [len(ids) for ids in tables]),
             start_tokens=tuple(row.start_tokens for row in placements),
             length_tokens=tuple(row.start_tokens + row.new_tokens for row in placements),
+            bounds=torch.tensor(bounds, dtype=torch.int64, device=device),
             append_page_ids=torch.tensor(pages, dtype=torch.int64, device=device),
             append_offsets=torch.tensor(offsets, dtype=torch.int64, device=device),
         )

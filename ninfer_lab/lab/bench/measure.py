@@ -23,17 +23,38 @@ from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.lab.bench.checkpoints import SEED, BenchCheckpoint, checkpoint_folder
 from ninfer_lab.lab.bench.engine_side import EngineSide
 from ninfer_lab.lab.bench.interleaved import Spread, interleave
-from ninfer_lab.lab.bench.measured import Compared, Finding, Measured, Share, Took
+from ninfer_lab.lab.bench.measured import (
+    Compared,
+    Finding,
+    Measured,
+    NotMeasured,
+    Rate,
+    Share,
+    Took,
+)
 from ninfer_lab.lab.bench.rows import (
     BookkeepingRow,
     DecodeRow,
     ImportRow,
     NotebookRow,
     PrefillRow,
+    RecorderRow,
+    ReplayRow,
     ResumeRow,
     Row,
+    SimulatedRow,
+)
+from ninfer_lab.lab.bench.simulated_side import (
+    SMALL_REQUESTS,
+    ReplayCost,
+    in_fresh_process,
+    recorder_shares,
+    replay_cost,
+    requests_per_second,
 )
 from ninfer_lab.lab.bench.start_up import import_seconds
+from ninfer_lab.lab.traces.reading import trace_path
+from ninfer_lab.lab.traces.trace import TraceError
 from ninfer_lab.models.qwen3_5.config import read_geometry
 
 CHECKED_TOKENS = 8
@@ -50,15 +71,31 @@ class Effort:
         prefill_repeats: Pairs of a prefill.
         decode_repeats: Pairs of decode blocks.
         decode_block_steps: Steps of one block.
+        simulated_repeats: Of small simulated requests.
+        replay_limit_requests: How much of a trace; `None` is all of it.
     """
 
     prefill_repeats: int
     decode_repeats: int
     decode_block_steps: int
+    simulated_repeats: int
+    replay_limit_requests: int | None
 
 
-FULL_EFFORT = Effort(prefill_repeats=9, decode_repeats=15, decode_block_steps=16)
-QUICK_EFFORT = Effort(prefill_repeats=1, decode_repeats=1, decode_block_steps=CHECKED_TOKENS)
+FULL_EFFORT = Effort(
+    prefill_repeats=9,
+    decode_repeats=15,
+    decode_block_steps=16,
+    simulated_repeats=15,
+    replay_limit_requests=None,
+)
+QUICK_EFFORT = Effort(
+    prefill_repeats=1,
+    decode_repeats=1,
+    decode_block_steps=CHECKED_TOKENS,
+    simulated_repeats=1,
+    replay_limit_requests=50,
+)
 
 
 class Studio:
@@ -97,6 +134,14 @@ class Studio:
                 return self._bookkeeping(row)
             case ResumeRow():
                 return self._resume(row)
+            case SimulatedRow():
+                rates = in_fresh_process(requests_per_second, self._effort.simulated_repeats)
+                return Rate(spread=Spread.of(rates), detail=SMALL_REQUESTS)
+            case RecorderRow():
+                shares = in_fresh_process(recorder_shares, self._effort.simulated_repeats)
+                return Share(spread=Spread.of(shares), detail="samples of the running stack")
+            case ReplayRow():
+                return self._replay(row)
             case ImportRow():
                 return Took(figure=import_seconds(row.module), detail="best of five")
             case NotebookRow():
@@ -194,6 +239,21 @@ class Studio:
             )
         detail = f"{timed.ours_ns / 1e6:,.0f} ms of {timed.other_ns / 1e6:,.0f} ms"
         return Share(spread=timed.share, detail=detail)
+
+    def _replay(self, row: ReplayRow) -> Took | NotMeasured:
+        try:
+            trace_path(row.trace)
+        except TraceError as missing:
+            return NotMeasured(detail=str(missing))
+        cost = ReplayCost(
+            **in_fresh_process(replay_cost, row.trace, self._effort.replay_limit_requests)
+        )
+        peak = "unknown" if cost.peak_bytes is None else f"{cost.peak_bytes / 2**20:,.0f} MiB"
+        detail = (
+            f"{cost.replayed_count:,} requests, peak memory {peak},"
+            f" {cost.hit_share:.2%} of prompt tokens reused"
+        )
+        return Took(figure=cost.cpu_s, detail=detail)
 
     def _notebook(self, row: NotebookRow) -> Took:
         from ninfer_lab.lab.notebooks import run_notebook

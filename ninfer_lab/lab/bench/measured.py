@@ -1,6 +1,6 @@
 """What did one row find, and does that meet the project's goal?
 
-Owns the three kinds of finding, their goals, and how each is written in words. Does not know how
+Owns the kinds of finding, their goals, and how each is written in words. Does not know how
 anything was timed.
 """
 
@@ -95,7 +95,34 @@ class Took:
     detail: str
 
 
-Measured = Compared | Share | Took
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """How many a second.
+
+    Attributes:
+        detail: How many what, in words.
+    """
+
+    spread: Spread
+    detail: str
+
+    @property
+    def figure(self) -> float:
+        return self.spread.middle
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotMeasured:
+    """A row that needs what is not here.
+
+    Attributes:
+        detail: What, and how to have it.
+    """
+
+    detail: str
+
+
+Measured = Compared | Share | Took | Rate | NotMeasured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,8 +141,10 @@ class Finding:
 
     @property
     def holds(self) -> bool | None:
-        """Whether the goal is met; `None` without one."""
-        return None if self.goal is None else self.goal.holds(self.measured.figure)
+        """Whether the goal is met; `None` without one, or without a figure."""
+        if self.goal is None or isinstance(self.measured, NotMeasured):
+            return None
+        return self.goal.holds(self.measured.figure)
 
     @property
     def figure_text(self) -> str:
@@ -127,6 +156,10 @@ class Finding:
                 return f"{spread.middle:.1%} ({spread.low:.1%} to {spread.high:.1%})"
             case Took(figure=seconds):
                 return f"{seconds:.3f} s" if seconds < 1.0 else f"{seconds:.1f} s"
+            case Rate(spread=spread):
+                return f"{spread.middle:,.0f}/s ({spread.low:,.0f} to {spread.high:,.0f})"
+            case NotMeasured():
+                return "not measured"
             case _:
                 assert_never(self.measured)
 
@@ -142,6 +175,10 @@ class Finding:
                 text = f"{self.goal.figure:.0%}"
             case Took():
                 text = f"{self.goal.figure:g} s"
+            case Rate():
+                text = f"{self.goal.figure:,.0f}/s"
+            case NotMeasured():
+                return "open"
             case _:
                 assert_never(self.measured)
         return f"{self.goal.bound.value} {text} {'yes' if self.holds else 'NO'}"

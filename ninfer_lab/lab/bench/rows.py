@@ -132,7 +132,66 @@ class NotebookRow:
         return None
 
 
-Row = PrefillRow | DecodeRow | BookkeepingRow | ResumeRow | ImportRow | NotebookRow
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedRow:
+    """Small requests through the engine without tensors, per second of one processor."""
+
+    goal: Goal
+
+    @property
+    def name(self) -> str:
+        return "simulated/requests"
+
+    @property
+    def work(self) -> str:
+        return "small requests without pressure, simulated at 27B, per CPU second"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecorderRow:
+    """What of that goes into telling what happens."""
+
+    goal: Goal
+
+    @property
+    def name(self) -> str:
+        return "simulated/recorder"
+
+    @property
+    def work(self) -> str:
+        return "the same requests: recording of decisions / all CPU time"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayRow:
+    """A public trace from its file to the end of its last request."""
+
+    trace: str
+
+    @property
+    def name(self) -> str:
+        return f"simulated/{self.trace}"
+
+    @property
+    def work(self) -> str:
+        return f"replay of the trace `{self.trace}`, simulated at 27B, CPU time"
+
+    @property
+    def goal(self) -> None:
+        return None
+
+
+Row = (
+    PrefillRow
+    | DecodeRow
+    | BookkeepingRow
+    | ResumeRow
+    | SimulatedRow
+    | RecorderRow
+    | ReplayRow
+    | ImportRow
+    | NotebookRow
+)
 
 
 def all_rows(notebooks: Sequence[str]) -> tuple[Row, ...]:
@@ -161,6 +220,9 @@ def all_rows(notebooks: Sequence[str]) -> tuple[Row, ...]:
             )
             for checkpoint in (BenchCheckpoint.BENCH_12M, BenchCheckpoint.TINY)
         ),
+        SimulatedRow(goal=_at_least(2_000)),
+        RecorderRow(goal=_at_most(0.10)),
+        ReplayRow(trace="mooncake-conversation"),
         ImportRow(module="ninfer_lab", goal=_at_most(0.3)),
         ImportRow(module="ninfer_lab.engine.assembly", goal=None),
         *(NotebookRow(notebook=notebook) for notebook in notebooks),

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ninfer_lab.lab.bench.machine_facts import MachineFacts
-from ninfer_lab.lab.bench.measured import Compared, Finding, Share, Took
+from ninfer_lab.lab.bench.measured import Compared, Finding
 
 BEGIN_MARK = "<!-- bench -->"
 END_MARK = "<!-- /bench -->"
@@ -87,7 +87,7 @@ def _own_lines(findings: Sequence[Finding]) -> list[Cells]:
     return [
         (finding.work, finding.figure_text, finding.measured.detail, finding.goal_text)
         for finding in findings
-        if isinstance(finding.measured, Share | Took)
+        if not isinstance(finding.measured, Compared)
     ]
 
 

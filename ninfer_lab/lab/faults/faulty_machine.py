@@ -102,23 +102,23 @@ class FaultyMachine(PassThrough):
         cut, write_slot = row.cut, row.cut.state_write_slot
         match self._fault:
             case Fault.WRONG_STATE_SLOT:
-                cut = replace(cut, state_read_slot=self._memory.foreign_slot(read_slot))
+                cut = cut._replace(state_read_slot=self._memory.foreign_slot(read_slot))
             case Fault.STATE_NOT_RESTORED:
                 self.tensors.zero_state(write_slot)
-                cut = replace(cut, state_read_slot=write_slot)
+                cut = cut._replace(state_read_slot=write_slot)
             case Fault.STALE_CONV_HISTORY:
                 self._age(read_slot, write_slot, conv=True, recurrent=False)
-                cut = replace(cut, state_read_slot=write_slot)
+                cut = cut._replace(state_read_slot=write_slot)
             case Fault.STALE_RECURRENT_STATE:
                 self._age(read_slot, write_slot, conv=False, recurrent=True)
-                cut = replace(cut, state_read_slot=write_slot)
+                cut = cut._replace(state_read_slot=write_slot)
             case Fault.FRONTIER_OFF_BY_ONE:
                 self._age(read_slot, write_slot, conv=True, recurrent=True)
-                cut = replace(cut, state_read_slot=write_slot)
+                cut = cut._replace(state_read_slot=write_slot)
             case Fault.WRITE_INTO_FROZEN_STATE:
                 if cut.state_access is not StateAccess.FORK:
                     raise _no_chance(f"{cut.state_access.value} access", "a Fork")
-                cut = replace(cut, state_write_slot=read_slot)
+                cut = cut._replace(state_write_slot=read_slot)
             case Fault.SWAPPED_KEYS_AND_VALUES:
                 self._swap_planes(row.lane)
             case (
@@ -132,7 +132,7 @@ class FaultyMachine(PassThrough):
             case _:
                 assert_never(self._fault)
         self._was_committed = True
-        return replace(step, rows=(replace(row, cut=cut),))
+        return replace(step, rows=(row._replace(cut=cut),))
 
     def _commits(self, fault: Fault) -> bool:
         """Whether this is the fault and the moment; it happens only once."""

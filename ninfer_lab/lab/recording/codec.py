@@ -78,11 +78,13 @@ class Codecs:
             if issubclass(wanted, Enum):
                 return _enum(wanted)
             if dataclasses.is_dataclass(wanted):
-                return self._dataclass(wanted)
+                return self._record(wanted, tuple(each.name for each in dataclasses.fields(wanted)))
+            if issubclass(wanted, tuple) and hasattr(wanted, "_fields"):
+                return self._record(wanted, wanted._fields)
         raise TypeError(f"a recorded value has no codec: {wanted!r}")
 
-    def _dataclass(self, kind: type) -> Codec:
-        names = tuple(field.name for field in dataclasses.fields(kind))
+    def _record(self, kind: type, names: tuple[str, ...]) -> Codec:
+        """A dataclass or a named tuple: which of the two it is does not show in the file."""
         hints = typing.get_type_hints(kind)
         codecs = [(name, self.of(hints[name])) for name in names]
         self._fields[kind.__name__] = names

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ninfer_kernels.kv_pages.reference import copy_page
+from ninfer_kernels.kv_pages.reference import copy_pages
 from ninfer_kernels.kv_pages.scratch import GatherMeter
-from ninfer_kernels.state_image.reference import copy_slot, zero_slot
+from ninfer_kernels.state_image.reference import copy_slots, zero_slot
 from ninfer_lab.contract.numerics import ModelDtype
 from ninfer_lab.contract.options import PAGE_TOKENS
 from ninfer_lab.models.qwen3_5.config import ModelGeometry
@@ -116,13 +116,13 @@ class DeviceTensors:
         """Copies one whole image."""
         for slot in (source_slot, target_slot):
             _check_index("state slot", slot, self.state_slot_count)
-        copy_slot(self.conv_history, self.recurrent, source_slot, target_slot)
+        copy_slots(self.conv_history, self.recurrent, [source_slot], [target_slot])
 
     def copy_page(self, source_page: int, target_page: int) -> None:
         """Copies one whole page, whatever its frontier."""
         for page in (source_page, target_page):
             _check_index("page", page, self.page_count)
-        copy_page(self.kv_pages, source_page, target_page)
+        copy_pages(self.kv_pages, [source_page], [target_page])
 
     def zero_state(self, slot: int) -> None:
         """Makes an image the root state: the state before the first token."""
