@@ -14,11 +14,13 @@ from typing import Protocol
 
 from ninfer_lab.contract.cache_controller import ControllerSnapshot
 from ninfer_lab.contract.errors import InvariantBroken
+from ninfer_lab.contract.options import ResolvedOptions
 from ninfer_lab.lab.checkers.accounting import (
+    EverythingIsHeld,
+    HostPagesLieApart,
     OccupancyFits,
     OccupancyIsCounted,
-    PageReferencesAreAccountedFor,
-    StateReferencesAreAccountedFor,
+    PlacesAreUsedOnce,
 )
 from ninfer_lab.lab.checkers.authority import (
     CatalogIsExact,
@@ -27,8 +29,10 @@ from ninfer_lab.lab.checkers.authority import (
 )
 from ninfer_lab.lab.checkers.guarantees import (
     CompletionIsGuaranteed,
+    GuaranteesNeverShrink,
     RowTablesAreCopies,
     SequencesHoldTheirFrontier,
+    SequencesRunOnDevice,
 )
 from ninfer_lab.lab.checkers.publication import (
     CheckpointsAreComplete,
@@ -36,14 +40,24 @@ from ninfer_lab.lab.checkers.publication import (
     EverythingHasOneWriter,
     LineagesNest,
     PublishedNeverChanges,
+    WritersLeaveNothingStale,
+)
+from ninfer_lab.lab.checkers.transitions import (
+    ClaimsAreKept,
+    TransitionsTouchOnlyTheirClaims,
 )
 
 
-def check_laws(snapshot: ControllerSnapshot, previous: ControllerSnapshot | None = None) -> None:
+def check_laws(
+    snapshot: ControllerSnapshot,
+    options: ResolvedOptions,
+    previous: ControllerSnapshot | None = None,
+) -> None:
     """Holds one picture, and the change since an earlier one, to every law.
 
     Args:
         snapshot: What is held now (`Engine.describe()`).
+        options: The engine's (`Engine.options`): capacities, and what each pool must cover.
         previous: An earlier picture of the same engine; without one only the laws about a moment
             are checked.
 
@@ -51,7 +65,7 @@ def check_laws(snapshot: ControllerSnapshot, previous: ControllerSnapshot | None
         InvariantBroken: Naming the first broken law's rules and everything that breaks it.
     """
     for law in LAWS:
-        _refuse(law.rules, law, tuple(law.violations(snapshot)))
+        _refuse(law.rules, law, tuple(law.violations(snapshot, options)))
     if previous is None:
         return
     for change in CHANGE_LAWS:
@@ -64,7 +78,7 @@ class Law(Protocol):
     rules: str
     """The spec rules it holds the engine to."""
 
-    def violations(self, now: ControllerSnapshot) -> Iterator[str]:
+    def violations(self, now: ControllerSnapshot, options: ResolvedOptions) -> Iterator[str]:
         """What breaks the law, each with its numbers; nothing if it holds."""
         ...
 
@@ -81,24 +95,30 @@ class ChangeLaw(Protocol):
 
 
 LAWS: tuple[Law, ...] = (
-    StateReferencesAreAccountedFor(),
-    PageReferencesAreAccountedFor(),
+    EverythingIsHeld(),
+    PlacesAreUsedOnce(),
+    HostPagesLieApart(),
     OccupancyIsCounted(),
     OccupancyFits(),
     EverythingHasOneWriter(),
     CheckpointsAreProtected(),
+    WritersLeaveNothingStale(),
     CheckpointsAreComplete(),
     LineagesNest(),
     SequencesHoldTheirFrontier(),
+    SequencesRunOnDevice(),
     CompletionIsGuaranteed(),
     RowTablesAreCopies(),
+    ClaimsAreKept(),
     CatalogIsExact(),
 )
-"""The laws about a moment."""
+"""The laws about a moment; the pictures of an open transition's stages are held to them, too."""
 
 CHANGE_LAWS: tuple[ChangeLaw, ...] = (
     RevisionFollowsFacts(),
     PublishedNeverChanges(),
+    GuaranteesNeverShrink(),
+    TransitionsTouchOnlyTheirClaims(),
     SessionsMoveForward(),
 )
 """The laws about what happened in between."""

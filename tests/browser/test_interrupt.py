@@ -22,7 +22,7 @@ while True:
 
 AFTER = """
 snapshot = engine.describe()
-lab.laws.check_laws(snapshot)
+lab.laws.check_laws(snapshot, engine.options)
 assert snapshot.ledger.sequences == (), snapshot.ledger.sequences
 turn = chat.say("what colour is the lamp?")
 assert turn.log.error is None

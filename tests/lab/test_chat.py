@@ -87,7 +87,7 @@ def test_an_interrupted_turn_leaves_history_and_engine_as_they_were(engine: Engi
         chat.say("Ben is in Rome. What colour is the lamp?", show=Impatient())
     assert chat.messages == before
     assert engine.is_idle
-    check_laws(engine.describe())
+    check_laws(engine.describe(), engine.options)
     assert chat.say("What colour is the lamp?", show=quiet).answer == "The lamp is red."
 
 

@@ -1,12 +1,8 @@
-"""Pictures to hold laws to: one with everything in it, and ways to break it."""
+"""Running engines to hold laws to."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from ninfer_lab.contract.cache_controller import ControllerSnapshot
 from ninfer_lab.contract.options import EngineOptions
-from ninfer_lab.contract.placement import OwnerPlacement, SequencePlacement
 from simulation.content_machine import answer_to
 from simulation.engine_world import EngineWorld, engine_world, prepared
 
@@ -39,24 +35,3 @@ def busy_world() -> EngineWorld:
     world.submit(prepared([*tail, *range(700, 720)], cuts=(70,)), output=40)
     world.engine.step()
     return world
-
-
-def with_ledger(snapshot: ControllerSnapshot, **changes: object) -> ControllerSnapshot:
-    """The same picture with other facts in its ledger."""
-    return replace(snapshot, ledger=replace(snapshot.ledger, **changes))  # type: ignore[arg-type]
-
-
-def with_sequence(
-    snapshot: ControllerSnapshot, ordinal: int, **changes: object
-) -> ControllerSnapshot:
-    """The same picture with other facts about one sequence."""
-    sequences: list[SequencePlacement] = list(snapshot.ledger.sequences)
-    sequences[ordinal] = replace(sequences[ordinal], **changes)  # type: ignore[arg-type]
-    return with_ledger(snapshot, sequences=tuple(sequences))
-
-
-def with_owner(snapshot: ControllerSnapshot, ordinal: int, **changes: object) -> ControllerSnapshot:
-    """The same picture with other facts about one inactive owner."""
-    owners: list[OwnerPlacement] = list(snapshot.ledger.owners)
-    owners[ordinal] = replace(owners[ordinal], **changes)  # type: ignore[arg-type]
-    return with_ledger(snapshot, owners=tuple(owners))

@@ -191,7 +191,7 @@ def engine_world(
     resolved = options.resolve()
     clock = VirtualClock()
     machine = ContentMachine(resolved.capacity, clock)
-    controller = WatchedController(design(resolved, machine), machine)
+    controller = WatchedController(design(resolved, machine), machine, resolved)
     frontend = HandMadeFrontend(with_text=with_text)
     engine = Engine(
         options=resolved,

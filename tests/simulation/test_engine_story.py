@@ -91,7 +91,7 @@ class EngineStory(RuleBasedStateMachine):
     @invariant()
     def every_law_holds(self) -> None:
         if hasattr(self, "story"):
-            check_laws(self.story.world.snapshot)
+            check_laws(self.story.world.snapshot, self.story.world.engine.options)
 
     def teardown(self) -> None:
         if hasattr(self, "story"):

@@ -16,7 +16,7 @@ from ninfer_lab.contract.candidate import AdmissionRequest, ReusePath
 from ninfer_lab.contract.capacity import Occupancy
 from ninfer_lab.contract.errors import InvariantBroken
 from ninfer_lab.contract.ids import SequenceHandle
-from ninfer_lab.contract.options import CacheMode
+from ninfer_lab.contract.options import CacheMode, ResolvedOptions
 from ninfer_lab.contract.result import CaptureResult, SequenceEnd, Settlement
 from ninfer_lab.contract.work import Cut
 from ninfer_lab.lab.laws import check_laws
@@ -29,10 +29,14 @@ class WatchedController:
     Args:
         design: The one under watch.
         machine: The one it binds rows on.
+        options: What both were built with.
     """
 
-    def __init__(self, design: CacheController, machine: ContentMachine) -> None:
+    def __init__(
+        self, design: CacheController, machine: ContentMachine, options: ResolvedOptions
+    ) -> None:
         self._design = design
+        self._options = options
         self._machine = machine
         self._seen = design.describe()
         self.checks_count = 0
@@ -82,7 +86,7 @@ class WatchedController:
 
     def _look(self) -> None:
         now = self._design.describe()
-        check_laws(now, self._seen)
+        check_laws(now, self._options, self._seen)
         self._machine.check_contents(now.ledger)
         self._seen = now
         self.checks_count += 1

@@ -10,25 +10,36 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ninfer_lab.contract.cache_controller import CatalogEntry, ControllerSnapshot
+from ninfer_lab.contract.capacity import KvPool
 from ninfer_lab.contract.checkpoint import CheckpointSummary
+from ninfer_lab.contract.options import ResolvedOptions
 from ninfer_lab.contract.placement import LedgerSnapshot
 from ninfer_lab.lab.checkers.lineages import checkpoints_of
 
 
 class CatalogIsExact:
-    """The catalog lists exactly the inactive owners there are, with exactly their checkpoints."""
+    """The catalog lists exactly the inactive owners there are, with exactly their checkpoints.
 
-    rules = "ROLE-2 TXN-5"
+    Of owners that the open transition has claimed Program may have released some already; the
+    catalog learns of it with the result (TXN-6).
+    """
 
-    def violations(self, now: ControllerSnapshot) -> Iterator[str]:
+    rules = "INV-2 INV-11 ROLE-2 TXN-5"
+
+    def violations(self, now: ControllerSnapshot, options: ResolvedOptions) -> Iterator[str]:
         stored = {o.owner: tuple(c.summary for c in o.checkpoints) for o in now.ledger.owners}
         listed = {entry.owner: entry.checkpoints for entry in now.catalog}
+        transition = now.ledger.transition
+        claimed = () if transition is None else transition.claimed
         for owner in sorted(stored.keys() | listed.keys()):
-            if stored.get(owner) != listed.get(owner):
-                yield (
-                    f"owner {owner}: catalog {_said(listed.get(owner))},"
-                    f" Program {_said(stored.get(owner))}"
-                )
+            if stored.get(owner) == listed.get(owner):
+                continue
+            if owner in claimed and _is_part(stored.get(owner, ()), listed.get(owner)):
+                continue
+            yield (
+                f"owner {owner}: catalog {_said(listed.get(owner))},"
+                f" Program {_said(stored.get(owner))}"
+            )
         keys = Counter(e.session_key for e in now.catalog if e.session_key is not None)
         yield from (f"session {key!r} is bound {n} times" for key, n in keys.items() if n > 1)
 
@@ -56,44 +67,77 @@ class SessionsMoveForward:
 
 
 class RevisionFollowsFacts:
-    """The revision never falls, and moves exactly when global facts have changed.
+    """The revision never falls, and moves exactly when global facts have changed for good.
 
     Facts that changed and changed back take at least two transitions, so an advance of exactly one
-    over unchanged facts is a false one, however much time lies between the two pictures.
+    over unchanged facts is a false one, however much time lies between the two pictures. The stages
+    of an open transition publish no revision (REV-4): what it has changed so far is told with its
+    end, and what it held and gave back without effect is never told.
     """
 
-    rules = "REV-1 REV-2 REV-3"
+    rules = "REV-1 REV-2 REV-3 REV-4"
 
     def violations(self, before: ControllerSnapshot, after: ControllerSnapshot) -> Iterator[str]:
-        advance = after.ledger.resource_revision - before.ledger.resource_revision
-        changed = _global_facts(before.ledger) != _global_facts(after.ledger)
+        was, now = before.ledger, after.ledger
+        advance = now.resource_revision - was.resource_revision
         if advance < 0:
             yield f"the revision fell by {-advance}"
+        if now.transition is not None:
+            if _same_transition(was, now) and advance > 0:
+                yield f"transaction {now.transition.transaction} is open and published a revision"
+            return
+        lasting = _lasting_facts(was) != _lasting_facts(now)
+        free = _free_counts(was) != _free_counts(now)
+        changed = lasting or (free and was.transition is None)
         if changed and advance == 0:
-            yield f"global facts changed at revision {after.ledger.resource_revision}"
-        if not changed and advance == 1:
-            yield f"revision {after.ledger.resource_revision} stands for no change"
+            yield f"global facts changed at revision {now.resource_revision}"
+        if not lasting and not free and was.transition is None and advance == 1:
+            yield f"revision {now.resource_revision} stands for no change"
 
 
-def _global_facts(ledger: LedgerSnapshot) -> tuple[object, ...]:
-    """What a revision stands for (REV-2): who refers to what, what is placed where, what is free.
+def _same_transition(was: LedgerSnapshot, now: LedgerSnapshot) -> bool:
+    return (
+        was.transition is not None
+        and now.transition is not None
+        and was.transition.transaction == now.transition.transaction
+    )
+
+
+def _lasting_facts(ledger: LedgerSnapshot) -> tuple[object, ...]:
+    """What a revision stands for (REV-2) but what is free: who refers to what, and where it lies.
 
     Left out is what moves inside an active sequence's own guarantee (REV-3): its frontier, and the
     growth it maps.
     """
-    kept = {page for checkpoint in checkpoints_of(ledger) for page in checkpoint.pages}
+    checkpoints = checkpoints_of(ledger)
     sequences = tuple(
-        (each.sequence, each.lane, each.completion_pages, each.borrowed_read, each.checkpoints)
+        (
+            each.sequence,
+            each.lane,
+            tuple(space.entitled_pages for space in each.spaces),
+            each.borrowed_read,
+            each.checkpoints,
+        )
         for each in ledger.sequences
     )
-    return (
-        ledger.owners,
-        sequences,
-        ledger.state_references,
-        ledger.state_pins,
-        tuple(count for count in ledger.page_references if count[0] in kept),
-        tuple((use.axis, use.free_count) for use in ledger.occupancy.axes),
+    kept = {
+        pool: {page for checkpoint in checkpoints for page in checkpoint.pages_of(pool)}
+        for pool in KvPool
+    }
+    places = tuple(
+        tuple(each for each in ledger.pages_of(pool) if each.page in kept[pool]) for pool in KvPool
     )
+    return ledger.owners, sequences, ledger.images, places
+
+
+def _free_counts(ledger: LedgerSnapshot) -> tuple[int, ...]:
+    return tuple(use.free_count for use in ledger.occupancy.axes)
+
+
+def _is_part(
+    stored: tuple[CheckpointSummary, ...], listed: tuple[CheckpointSummary, ...] | None
+) -> bool:
+    return listed is not None and set(stored) <= set(listed)
 
 
 def _published(entry: CatalogEntry) -> str:

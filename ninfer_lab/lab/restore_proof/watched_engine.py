@@ -98,7 +98,7 @@ class WatchedEngine:
         now = self.engine.describe()
         self._changes += self._watch.look(now.ledger)
         try:
-            check_laws(now, self._before)
+            check_laws(now, self.engine.options, self._before)
         except InvariantBroken as broken:
             self._broken_laws.append(str(broken))
         self._before = now
