@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ninfer_lab.contract.cache_controller import Admitted, CacheController, TemporarilyBlocked
+from ninfer_lab.contract.cache_controller import (
+    AdmissionAborted,
+    Admitted,
+    CacheController,
+    NeedsTransfer,
+    TemporarilyBlocked,
+)
+from ninfer_lab.contract.capacity import Occupancy
 from ninfer_lab.contract.events import (
     CaptureTried,
     ForwardRan,
@@ -19,10 +26,14 @@ from ninfer_lab.contract.events import (
     RequestFinished,
     RequestSubmitted,
     RowRan,
+    TransitionEnded,
+    TransitionEnding,
+    TransitionStarted,
 )
 from ninfer_lab.contract.output import AcceptedText
 from ninfer_lab.contract.recording_options import RecordingOptions
 from ninfer_lab.contract.result import CaptureResult, OwnerState
+from ninfer_lab.contract.transaction import TransactionPhase
 from ninfer_lab.contract.work import ForwardResult, ForwardStep
 from ninfer_lab.engine.prefix_memory import PrefixMemory
 from ninfer_lab.engine.recorder import Recorder
@@ -39,6 +50,7 @@ class Narrator:
 
     def __init__(self, options: RecordingOptions, controller: CacheController) -> None:
         self._controller = controller
+        self._occupancy: Occupancy | None = None
         self._memory = PrefixMemory(options.remembered_tokens)
         self.recorder = Recorder(options, lambda: controller.describe().ledger)
 
@@ -65,6 +77,42 @@ class Narrator:
                 revision=answer.revision,
                 reason=answer.reason,
                 report=answer.report,
+            )
+        )
+
+    def transition_started(self, request: Request, answer: NeedsTransfer, at_ns: int) -> None:
+        """Copies between Device and Host are under way for a request."""
+        winner = answer.report.winner
+        assert winner is not None, "what is under way was chosen"
+        self.recorder.emit(
+            TransitionStarted(
+                at_ns=at_ns,
+                request=request.id,
+                path=winner.path,
+                reuse_tokens=winner.reuse_tokens,
+                work=winner.work,
+            )
+        )
+
+    def transition_ended(
+        self, request: Request, answer: Admitted | AdmissionAborted, started_ns: int, at_ns: int
+    ) -> None:
+        """The transition is closed; after a commit `admitted` tells the rest."""
+        winner = answer.report.winner
+        assert winner is not None, "what was under way was chosen"
+        aborted = answer if isinstance(answer, AdmissionAborted) else None
+        self.recorder.emit(
+            TransitionEnded(
+                at_ns=at_ns,
+                request=request.id,
+                started_ns=started_ns,
+                ending=_ending(aborted),
+                phase=TransactionPhase.COMMITTED if aborted is None else aborted.phase,
+                detail="" if aborted is None else aborted.detail,
+                evicted=() if aborted is None else aborted.evicted,
+                deleted=() if aborted is None else aborted.deleted,
+                work=winner.work,
+                report=None if aborted is None else aborted.report,
             )
         )
 
@@ -110,7 +158,7 @@ class Narrator:
                 rows=tuple(rows),
                 machine_ns=result.elapsed_ns,
                 gathered_bytes=result.gathered_bytes,
-                occupancy=self._controller.occupancy(),
+                occupancy=self._look(),
             )
         )
 
@@ -152,11 +200,24 @@ class Narrator:
             ttft_ns=_since_submit(request, request.first_token_ns),
             total_ns=at_ns - request.submitted_ns,
             reconstruction_boundary_tokens=answer.reconstruction_boundary_tokens,
-            occupancy=self._controller.occupancy(),
+            occupancy=self._look(),
             error=error,
         )
         self.recorder.emit(log)
         return log
+
+    def _look(self) -> Occupancy:
+        """The occupancy now; while it stands still, one value for all events."""
+        occupancy = self._controller.occupancy()
+        if occupancy != self._occupancy:
+            self._occupancy = occupancy
+        return self._occupancy or occupancy
+
+
+def _ending(aborted: AdmissionAborted | None) -> TransitionEnding:
+    if aborted is None:
+        return TransitionEnding.COMMITTED
+    return TransitionEnding.CANCELLED if aborted.was_cancelled else TransitionEnding.COPY_FAILED
 
 
 def _since_submit(request: Request, moment_ns: int | None) -> int | None:

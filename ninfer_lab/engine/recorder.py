@@ -11,12 +11,18 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from ninfer_lab.contract.events import Event, LedgerChanged, RequestAdmitted, RequestBlocked
+from ninfer_lab.contract.events import (
+    Event,
+    LedgerChanged,
+    RequestAdmitted,
+    RequestBlocked,
+    TransitionEnded,
+)
 from ninfer_lab.contract.placement import LedgerSnapshot
 from ninfer_lab.contract.placement_change import change, empty_ledger
 from ninfer_lab.contract.recording_options import PlacementDetail, RecordingOptions
 
-_WITH_REPORT = (RequestAdmitted, RequestBlocked)
+_WITH_REPORT = (RequestAdmitted, RequestBlocked, TransitionEnded)
 
 
 class Recorder:
@@ -62,8 +68,8 @@ class Recorder:
             return (events[-1],)
         return tuple([events[i] for i in range(-wanted, 0)])
 
-    def _kept(self, event: RequestAdmitted | RequestBlocked) -> Event:
-        if self._options.keeps_targets_of(event.request):
+    def _kept(self, event: RequestAdmitted | RequestBlocked | TransitionEnded) -> Event:
+        if event.report is None or self._options.keeps_targets_of(event.request):
             return event
         decision = event.report.decision()
         return event if decision is event.report else replace(event, report=decision)

@@ -23,7 +23,11 @@ from ninfer_lab.contract.events import (
     RequestFinished,
     RequestSubmitted,
     RowRan,
+    TransitionEnded,
+    TransitionEnding,
+    TransitionStarted,
 )
+from ninfer_lab.contract.machine_work import MachineWork
 from ninfer_lab.contract.work import StateAccess
 
 
@@ -46,6 +50,13 @@ def sentence(event: Event) -> str:
                 f"request {event.request} stays at the head of the queue: {event.reason}"
                 f" (looked at again after revision {event.revision})"
             )
+        case TransitionStarted():
+            return (
+                f"request {event.request} waits for copies, to start from {event.path.value}"
+                f" {event.reuse_tokens} tokens in: {_copies(event.work)}"
+            )
+        case TransitionEnded():
+            return _transition_ended(event)
         case RequestAdmitted():
             return _admitted(event)
         case ForwardRan():
@@ -70,6 +81,9 @@ def sentence(event: Event) -> str:
 
 def _admitted(event: RequestAdmitted) -> str:
     gone = f", releasing {len(event.evicted)} owners" if event.evicted else ""
+    winner = event.report.winner
+    if winner is not None and winner.degraded:
+        gone += f", degrading {len(winner.degraded)} owners"
     copied = f", copying {event.cow_pages} partial page" if event.cow_pages else ""
     start = (
         "from the root"
@@ -77,6 +91,26 @@ def _admitted(event: RequestAdmitted) -> str:
         else f"from {event.path.value}, {event.reuse_tokens} tokens in, by {event.state.value}"
     )
     return f"request {event.request} becomes active in lane {event.lane} {start}{copied}{gone}"
+
+
+def _transition_ended(event: TransitionEnded) -> str:
+    took = f"after {(event.at_ns - event.started_ns) / 1e6:,.3f} ms"
+    if event.ending is TransitionEnding.COMMITTED:
+        return f"the copies for request {event.request} have ended {took}"
+    said = f" ({event.detail})" if event.detail else ""
+    kept = f", {len(event.evicted)} owners stay released" if event.evicted else ""
+    return (
+        f"the transition for request {event.request} ends {took} without it, in phase"
+        f" “{event.phase.value}”: {event.ending.value}{said}{kept}"
+    )
+
+
+def _copies(work: MachineWork) -> str:
+    batches = (
+        f"{batch.payload_bytes:,} bytes {batch.direction.value} in {batch.operation_count} copies"
+        for batch in work.transfers
+    )
+    return ", then ".join(batches)
 
 
 def _row(row: RowRan) -> str:

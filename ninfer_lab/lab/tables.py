@@ -102,6 +102,8 @@ _TARGETS_SCHEMA = {
     "reuse_tokens": pl.Int64,
     "prefill_tokens": pl.Int64,
     "evicted_owners": pl.Int64,
+    "degraded_owners": pl.Int64,
+    "moved_bytes": pl.Int64,
     "state": pl.String,
     "verdict": pl.String,
 }
@@ -119,9 +121,12 @@ def targets(events: Iterable[Event]) -> pl.DataFrame:
             "reuse_tokens": verdict.reuse_tokens,
             "prefill_tokens": verdict.prefill_tokens,
             "evicted_owners": len(verdict.evicted),
+            "degraded_owners": len(verdict.degraded),
+            "moved_bytes": sum(
+                batch.payload_bytes for batch in verdict.work.transfers if batch.crosses_tiers
+            ),
             "state": verdict.state.value,
-            "verdict": verdict.violation
-            or ("fits" if verdict.has_publication_slot else "no catalog slot"),
+            "verdict": verdict.judgement,
         }
         for event in events
         if isinstance(event, RequestAdmitted | RequestBlocked)
@@ -139,17 +144,16 @@ _STAGES_SCHEMA = {
     "capacity": pl.Int64,
     "fits": pl.Boolean,
 }
-_STAGE_NAMES = ("before", "after the releases", "with every destination")
 
 
 def stages(events: Iterable[Event]) -> pl.DataFrame:
     """One row per stage and axis of every plan that was carried out: peaks against capacity
-    (STG-1).
+    (STG-1). Axes that the engine does not have say nothing.
     """
     rows = [
         {
             "request": event.request,
-            "stage": name,
+            "stage": stage.name.value,
             "axis": use.axis.value,
             "allocated": use.allocated_count,
             "reserved": use.reserved_count,
@@ -157,11 +161,10 @@ def stages(events: Iterable[Event]) -> pl.DataFrame:
             "fits": use.free_count >= 0,
         }
         for event in events
-        if isinstance(event, RequestAdmitted) and event.report.chosen is not None
-        for name, stage in zip(
-            _STAGE_NAMES, event.report.verdicts[event.report.chosen].stages, strict=True
-        )
-        for use in stage.axes
+        if isinstance(event, RequestAdmitted) and event.report.winner is not None
+        for stage in event.report.winner.stages
+        for use in stage.occupancy.axes
+        if use.capacity_count or use.used_count
     ]
     return pl.DataFrame(rows, schema=_STAGES_SCHEMA)
 
@@ -180,6 +183,9 @@ _FORWARDS_SCHEMA = {
     "kv_allocated_pages": pl.Int64,
     "kv_reserved_pages": pl.Int64,
     "kv_capacity_pages": pl.Int64,
+    "backend_kv_used_pages": pl.Int64,
+    "host_state_used_slots": pl.Int64,
+    "host_kv_used_bytes": pl.Int64,
 }
 
 
@@ -202,6 +208,9 @@ def forwards(events: Iterable[Event]) -> pl.DataFrame:
             "kv_allocated_pages": event.occupancy.device_kv.allocated_count,
             "kv_reserved_pages": event.occupancy.device_kv.reserved_count,
             "kv_capacity_pages": event.occupancy.device_kv.capacity_count,
+            "backend_kv_used_pages": event.occupancy.device_backend_kv.used_count,
+            "host_state_used_slots": event.occupancy.host_state.used_count,
+            "host_kv_used_bytes": event.occupancy.host_kv.used_count,
         }
         for ordinal, event in enumerate(ran)
     ]
@@ -209,33 +218,49 @@ def forwards(events: Iterable[Event]) -> pl.DataFrame:
 
 
 def checkpoints(snapshot: ControllerSnapshot) -> pl.DataFrame:
-    """One row per checkpoint of every inactive owner, with where it lies."""
+    """One row per checkpoint of every inactive owner, with where it lies.
+
+    Slots are null where there is no replica; `pages` names the Device pages, with a dash for one
+    that is on the Host alone.
+    """
     sessions = {entry.owner: entry.session_key for entry in snapshot.catalog}
-    rows = [
-        {
-            "owner": owner.owner,
-            "session": sessions.get(owner.owner),
-            "checkpoint": placed.summary.ref.id,
-            "kind": placed.summary.kind.value,
-            "frontier_tokens": placed.summary.frontier_tokens,
-            "state_slot": placed.state_slot,
-            "kv_pages": len(placed.pages),
-            "pages": " ".join(map(str, placed.pages)),
-        }
-        for owner in snapshot.ledger.owners
-        for placed in owner.checkpoints
-    ]
-    schema = {
-        "owner": pl.Int64,
-        "session": pl.String,
-        "checkpoint": pl.Int64,
-        "kind": pl.String,
-        "frontier_tokens": pl.Int64,
-        "state_slot": pl.Int64,
-        "kv_pages": pl.Int64,
-        "pages": pl.String,
-    }
-    return pl.DataFrame(rows, schema=schema)
+    images = {each.image: each for each in snapshot.ledger.images}
+    replicas = {each.page: each for each in snapshot.ledger.pages}
+    rows = []
+    for owner in snapshot.ledger.owners:
+        for placed in owner.checkpoints:
+            image, pages = images[placed.image], [replicas[page] for page in placed.pages]
+            rows.append(
+                {
+                    "owner": owner.owner,
+                    "session": sessions.get(owner.owner),
+                    "checkpoint": placed.summary.ref.id,
+                    "kind": placed.summary.kind.value,
+                    "frontier_tokens": placed.summary.frontier_tokens,
+                    "state_slot": image.device_slot,
+                    "host_slot": image.host_slot,
+                    "kv_pages": len(pages),
+                    "host_pages": sum(page.host_granule is not None for page in pages),
+                    "pages": " ".join(
+                        "–" if page.device_page is None else str(page.device_page) for page in pages
+                    ),
+                }
+            )
+    return pl.DataFrame(rows, schema=_CHECKPOINTS_SCHEMA)
+
+
+_CHECKPOINTS_SCHEMA = {
+    "owner": pl.Int64,
+    "session": pl.String,
+    "checkpoint": pl.Int64,
+    "kind": pl.String,
+    "frontier_tokens": pl.Int64,
+    "state_slot": pl.Int64,
+    "host_slot": pl.Int64,
+    "kv_pages": pl.Int64,
+    "host_pages": pl.Int64,
+    "pages": pl.String,
+}
 
 
 def captures(events: Iterable[Event]) -> pl.DataFrame:

@@ -114,7 +114,7 @@ class Run:
             options=world.story.options.resolve(world.device.page_bytes),
             geometry=world.story.setting,
             prefill_signature=prefill_signature(world.geometry, world.dtype),
-            kv_page_bytes=world.device.kv_page_bytes,
+            page_bytes=world.device.page_bytes,
             package_version=version("ninfer-lab"),
         )
         return Recording(facts=facts, events=self.events, lost_events_count=self.lost_events_count)

@@ -19,9 +19,10 @@ from ninfer_lab.contract.events import (
     OwnerPublished,
     RequestAdmitted,
     RequestFinished,
+    TransitionEnded,
 )
 from ninfer_lab.contract.ids import CheckpointId, OwnerId, RequestId
-from ninfer_lab.contract.search_report import SearchReport, TargetVerdict
+from ninfer_lab.contract.search_report import SearchReport
 
 
 class Fate(Enum):
@@ -36,9 +37,9 @@ class Fate(Enum):
     REPLACED = "replaced"
     """A later rewrite checkpoint of its lineage took its place."""
     STATE_EVICTED = "state evicted"
-    """Its owner went because Device state slots were short."""
+    """It went, alone or with its owner, because state slots were short."""
     KV_EVICTED = "KV evicted"
-    """Its owner went because Device KV pages were short."""
+    """It went, alone or with its owner, because KV pages or Host bytes were short."""
     SLOT_EVICTED = "catalog slot evicted"
     """Its owner went because its catalog slot was wanted."""
     DROPPED = "dropped"
@@ -85,6 +86,8 @@ class Fates:
         match event:
             case RequestAdmitted():
                 self._admitted(event)
+            case TransitionEnded():
+                self._aborted(event)
             case CaptureTried():
                 self._captured(event)
             case OwnerPublished():
@@ -96,11 +99,9 @@ class Fates:
                 pass
 
     def _admitted(self, event: RequestAdmitted) -> None:
-        fate = _eviction(event.report)
-        for owner in event.evicted:
-            for id in self._resident.pop(owner, ()):
-                self._end(id, fate, event.at_ns)
-        winner = _winner(event.report)
+        winner, fate = event.report.winner, _eviction(event.report)
+        self._evict(event.evicted, fate, event.at_ns)
+        self._delete(() if winner is None else winner.deleted, fate, event.at_ns)
         lineage: list[CheckpointId] = []
         if winner is not None and winner.disposition is SourceDisposition.CONSUME:
             for id in self._resident.pop(winner.owner, ()) if winner.owner is not None else ():
@@ -110,6 +111,35 @@ class Fates:
                 else:
                     self._end(id, Fate.MOVED_ON, event.at_ns)
         self._lineages[event.request] = tuple(lineage)
+
+    def _aborted(self, event: TransitionEnded) -> None:
+        """What had gone before an abort stays gone (TXN-6); a commit is told by its admission."""
+        if event.report is None:
+            return
+        winner, fate = event.report.winner, _eviction(event.report)
+        self._evict(event.evicted, fate, event.at_ns)
+        source = None if winner is None else winner.owner
+        for id in event.deleted:
+            in_source = source is not None and self._owner_of(id) == source
+            self._delete((id,), Fate.MOVED_ON if in_source else fate, event.at_ns)
+
+    def _evict(self, owners: Iterable[OwnerId], fate: Fate, at_ns: int) -> None:
+        for owner in owners:
+            for id in self._resident.pop(owner, ()):
+                self._end(id, fate, at_ns)
+
+    def _delete(self, checkpoints: Iterable[CheckpointId], fate: Fate, at_ns: int) -> None:
+        """Checkpoints that end while their owner stays; older ones may never have been told of."""
+        for id in checkpoints:
+            owner = self._owner_of(id)
+            if owner is not None:
+                kept = self._resident.get(owner, ())
+                self._resident[owner] = tuple(each for each in kept if each != id)
+                self._end(id, fate, at_ns)
+
+    def _owner_of(self, checkpoint: CheckpointId) -> OwnerId | None:
+        life = self._lives.get(checkpoint)
+        return None if life is None else life.owner
 
     def _captured(self, event: CaptureTried) -> None:
         checkpoint, replaced = event.result.checkpoint, event.result.replaced
@@ -161,21 +191,16 @@ def fates_of(events: Iterable[Event]) -> Fates:
     return fates
 
 
-def _winner(report: SearchReport) -> TargetVerdict | None:
-    return None if report.chosen is None else report.verdicts[report.chosen]
-
-
 def _eviction(report: SearchReport) -> Fate:
     """What was short: the first inequality that the deepest identity target broke, or its slot."""
-    identities = [verdict for verdict in report.verdicts if not verdict.evicted]
+    identities = [verdict for verdict in report.verdicts if verdict.is_identity]
     if not identities:
         return Fate.SLOT_EVICTED
     deepest = max(identities, key=lambda verdict: verdict.reuse_tokens)
-    short = [use.axis for stage in deepest.stages for use in stage.over_capacity]
-    if not short:
+    if not deepest.violations:
         return Fate.SLOT_EVICTED
-    match short[0]:
-        case Axis.DEVICE_STATE:
+    match deepest.violations[0].axis:
+        case Axis.DEVICE_STATE | Axis.HOST_STATE:
             return Fate.STATE_EVICTED
-        case Axis.DEVICE_KV:
+        case Axis.DEVICE_KV | Axis.DEVICE_BACKEND_KV | Axis.HOST_KV:
             return Fate.KV_EVICTED

@@ -1,6 +1,6 @@
 """What does a recording say as tables, beside those of `lab.tables`?
 
-Owns the frames that need a whole run: candidates, plans, transfers, placements, checkpoints, misses
+Owns the frames that need a whole run: candidates, plans, placements, checkpoints, misses
 and demand. One row per thing, the unit last in every column's name. Reads events only.
 Source: spec RCD-1.
 """
@@ -11,15 +11,21 @@ from collections.abc import Iterable
 
 import polars as pl
 
+from ninfer_lab.contract.capacity import KvPool
 from ninfer_lab.contract.events import (
-    CaptureTried,
     Event,
     LedgerChanged,
     RequestAdmitted,
     RequestBlocked,
+    TransitionEnded,
 )
-from ninfer_lab.contract.options import PAGE_TOKENS
-from ninfer_lab.contract.placement import LedgerSnapshot
+from ninfer_lab.contract.ids import StateImageId
+from ninfer_lab.contract.placement import (
+    CheckpointPlacement,
+    LedgerSnapshot,
+    OpenTransition,
+    SpacePlacement,
+)
 from ninfer_lab.lab.recording.fates import fates_of
 from ninfer_lab.lab.recording.misses import Miss
 from ninfer_lab.lab.recording.rebuilt import walk
@@ -73,13 +79,14 @@ def candidates(events: Iterable[Event]) -> pl.DataFrame:
 _PLANS = {
     "request": pl.Int64,
     "at_ms": pl.Float64,
-    "admitted": pl.Boolean,
+    "outcome": pl.String,
     "lane": pl.Int64,
     "path": pl.String,
     "state": pl.String,
     "reuse_tokens": pl.Int64,
     "cow_pages": pl.Int64,
     "evicted_owners": pl.Int64,
+    "degraded_owners": pl.Int64,
     "seen_targets": pl.Int64,
     "feasible_targets": pl.Int64,
     "adoptable_targets": pl.Int64,
@@ -89,18 +96,29 @@ _PLANS = {
 }
 
 
+_OUTCOMES = {
+    RequestAdmitted: "admitted",
+    RequestBlocked: "blocked",
+    TransitionEnded: "aborted",
+}
+
+
 def plans(events: Iterable[Event]) -> pl.DataFrame:
-    """One row per search: what was carried out, or that the request stayed blocked."""
+    """One row per search: what was carried out, that the request stayed blocked, or that its
+    transition ended without it.
+    """
     rows: list[dict[str, object]] = []
     for event in events:
-        if not isinstance(event, RequestAdmitted | RequestBlocked):
+        if not isinstance(event, RequestAdmitted | RequestBlocked | TransitionEnded):
             continue
-        report = event.report
+        report, outcome = event.report, _OUTCOMES[type(event)]
+        if report is None:  # a commit: its admission tells it
+            continue
         counts, best = report.counts, report.best_identity
         row: dict[str, object] = {
             "request": event.request,
             "at_ms": event.at_ns / 1e6,
-            "admitted": isinstance(event, RequestAdmitted),
+            "outcome": outcome,
             "seen_targets": counts.seen,
             "feasible_targets": counts.feasible,
             "adoptable_targets": counts.adoptable,
@@ -116,50 +134,10 @@ def plans(events: Iterable[Event]) -> pl.DataFrame:
                 "reuse_tokens": event.reuse_tokens,
                 "cow_pages": event.cow_pages,
                 "evicted_owners": len(event.evicted),
+                "degraded_owners": 0 if report.winner is None else len(report.winner.degraded),
             }
         rows.append(row)
     return pl.DataFrame(rows, schema=_PLANS)
-
-
-_TRANSFERS = {
-    "request": pl.Int64,
-    "at_ms": pl.Float64,
-    "direction": pl.String,
-    "why": pl.String,
-    "pages": pl.Int64,
-    "payload_bytes": pl.Int64,
-}
-
-
-def transfers(events: Iterable[Event], kv_page_bytes: int | None) -> pl.DataFrame:
-    """One row per batch of copies: the partial tails that a new writer gets for itself (KV-4).
-
-    Args:
-        events: Of one run.
-        kv_page_bytes: Of one page; without it the bytes are unknown.
-    """
-    rows = []
-    for event in events:
-        match event:
-            case RequestAdmitted(cow_pages=pages) if pages:
-                why = "tail for a new writer at activation"
-            case CaptureTried(result=result) if (
-                result.checkpoint is not None and result.frontier_tokens % PAGE_TOKENS
-            ):
-                pages, why = 1, "tail for the writer that goes on after a capture"
-            case _:
-                continue
-        rows.append(
-            {
-                "request": event.request,
-                "at_ms": event.at_ns / 1e6,
-                "direction": "d2d",
-                "why": why,
-                "pages": pages,
-                "payload_bytes": None if kv_page_bytes is None else pages * kv_page_bytes,
-            }
-        )
-    return pl.DataFrame(rows, schema=_TRANSFERS)
 
 
 _PLACEMENTS = {
@@ -172,13 +150,22 @@ _PLACEMENTS = {
     "frontier_tokens": pl.Int64,
     "checkpoints": pl.Int64,
     "state_slots": pl.String,
-    "kv_pages": pl.Int64,
+    "host_slots": pl.String,
+    "device_pages": pl.Int64,
+    "device_backend_pages": pl.Int64,
+    "host_pages": pl.Int64,
+    "host_backend_pages": pl.Int64,
     "reserved_pages": pl.Int64,
+    "reserved_backend_pages": pl.Int64,
 }
 
 
 def placements(events: Iterable[Event]) -> pl.DataFrame:
-    """One row per holder after every change of the ledger; empty where none was recorded."""
+    """One row per holder after every change of the ledger; empty where none was recorded.
+
+    What several hold stands in each of their rows; the open transition's row says what it holds for
+    replicas that are not there yet.
+    """
     told = tuple(events)
     rows: list[dict[str, object]] = []
     for ordinal, ledger in walk(told):
@@ -194,24 +181,23 @@ def placements(events: Iterable[Event]) -> pl.DataFrame:
 
 
 def _holders(ledger: LedgerSnapshot) -> list[dict[str, object]]:
-    holders: list[dict[str, object]] = [
+    places = _Places(ledger)
+    holders = [
         {
             "holder": "owner",
             "id": owner.owner,
             "lane": None,
             "frontier_tokens": owner.history_tokens,
             "checkpoints": len(owner.checkpoints),
-            "state_slots": " ".join(str(placed.state_slot) for placed in owner.checkpoints),
-            "kv_pages": len({page for placed in owner.checkpoints for page in placed.pages}),
+            **places.of(owner.checkpoints, (), ()),
             "reserved_pages": 0,
+            "reserved_backend_pages": 0,
         }
         for owner in ledger.owners
     ]
     for sequence in ledger.sequences:
-        slots = [sequence.state_read_slot, sequence.state_write_slot]
-        slots += [placed.state_slot for placed in sequence.checkpoints]
-        pages = {page for placed in sequence.checkpoints for page in placed.pages}
-        unique_slots = dict.fromkeys(slot for slot in slots if slot is not None)
+        reserved = {space.pool: space.reserved_pages for space in sequence.spaces}
+        own = tuple(i for i in (sequence.read_image, sequence.write_image) if i is not None)
         holders.append(
             {
                 "holder": "sequence",
@@ -219,12 +205,60 @@ def _holders(ledger: LedgerSnapshot) -> list[dict[str, object]]:
                 "lane": sequence.lane,
                 "frontier_tokens": sequence.frontier_tokens,
                 "checkpoints": len(sequence.checkpoints),
-                "state_slots": " ".join(map(str, unique_slots)),
-                "kv_pages": len(pages | set(sequence.pages)),
-                "reserved_pages": sequence.reserved_pages,
+                **places.of(sequence.checkpoints, own, sequence.spaces),
+                "reserved_pages": reserved.get(KvPool.MAIN, 0),
+                "reserved_backend_pages": reserved.get(KvPool.BACKEND, 0),
             }
         )
+    if ledger.transition is not None:
+        holders.append(_transition_row(ledger.transition))
     return holders
+
+
+def _transition_row(transition: OpenTransition) -> dict[str, object]:
+    return {
+        "holder": "transition",
+        "id": transition.transaction,
+        "state_slots": " ".join(map(str, transition.device_slots)),
+        "host_slots": " ".join(map(str, transition.host_slots)),
+        "reserved_pages": len(transition.device_pages) + transition.growth_pages,
+        "reserved_backend_pages": (
+            len(transition.device_backend_pages) + transition.backend_growth_pages
+        ),
+    }
+
+
+class _Places:
+    """Where the contents of one picture lie."""
+
+    def __init__(self, ledger: LedgerSnapshot) -> None:
+        self._images = {each.image: each for each in ledger.images}
+        self._pages = {pool: {r.page: r for r in ledger.pages_of(pool)} for pool in KvPool}
+
+    def of(
+        self,
+        checkpoints: tuple[CheckpointPlacement, ...],
+        images: tuple[StateImageId, ...],
+        spaces: tuple[SpacePlacement, ...],
+    ) -> dict[str, object]:
+        """Columns of one holder: its slots by number, its pages counted, each once."""
+        ids = dict.fromkeys((*images, *(placed.image for placed in checkpoints)))
+        replicas = [self._images[id] for id in ids]
+        columns: dict[str, object] = {
+            "state_slots": _numbers(each.device_slot for each in replicas),
+            "host_slots": _numbers(each.host_slot for each in replicas),
+        }
+        for pool, name in ((KvPool.MAIN, "pages"), (KvPool.BACKEND, "backend_pages")):
+            held = {page for placed in checkpoints for page in placed.pages_of(pool)}
+            held.update(page for space in spaces if space.pool is pool for page in space.pages)
+            found = [self._pages[pool][page] for page in held]
+            columns[f"device_{name}"] = sum(each.device_page is not None for each in found)
+            columns[f"host_{name}"] = sum(each.host_granule is not None for each in found)
+        return columns
+
+
+def _numbers(places: Iterable[int | None]) -> str:
+    return " ".join(str(place) for place in places if place is not None)
 
 
 _CHECKPOINTS = {

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from ninfer_lab.contract.events import Event, LedgerChanged
+from ninfer_lab.contract.options import KvPageBytes
 from ninfer_lab.contract.placement import LedgerSnapshot
 from ninfer_lab.engine.engine import Engine
 from ninfer_lab.lab import tables
-from ninfer_lab.lab.recording import frames, misses, rebuilt, recording_file
+from ninfer_lab.lab.recording import copies, frames, misses, rebuilt, recording_file
 from ninfer_lab.lab.recording.recording_file import FileContent, RecordingError, RunFacts
 
 if TYPE_CHECKING:
@@ -36,14 +37,14 @@ class WorldName:
         seed: Of everything random in it; `None` if nothing is.
         geometry: Name of the model's geometry.
         prefill_signature: Names the work of a prefill.
-        kv_page_bytes: Of one page.
+        page_bytes: Of one page of each pool.
     """
 
     name: str
     seed: int | None = None
     geometry: str | None = None
     prefill_signature: str | None = None
-    kv_page_bytes: int | None = None
+    page_bytes: KvPageBytes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +71,7 @@ class Recording:
                 options=engine.options,
                 geometry=world.geometry,
                 prefill_signature=world.prefill_signature,
-                kv_page_bytes=world.kv_page_bytes,
+                page_bytes=world.page_bytes,
                 package_version=version("ninfer-lab"),
             ),
             events=engine.events,
@@ -182,8 +183,13 @@ class Recording:
 
     @property
     def transfers(self) -> pl.DataFrame:
-        """One row per batch of copies."""
-        return frames.transfers(self.events, self.facts.kv_page_bytes)
+        """One row per batch of copies that was started."""
+        return copies.transfers(self.events, self.facts.options, self.facts.page_bytes)
+
+    @property
+    def transitions(self) -> pl.DataFrame:
+        """One row per transition with copies between Device and Host."""
+        return copies.transitions(self.events)
 
     @property
     def placements(self) -> pl.DataFrame:

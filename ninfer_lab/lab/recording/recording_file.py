@@ -19,10 +19,10 @@ from pathlib import Path
 
 from ninfer_lab.contract.errors import NinferLabError
 from ninfer_lab.contract.events import Event
-from ninfer_lab.contract.options import ResolvedOptions
+from ninfer_lab.contract.options import KvPageBytes, ResolvedOptions
 from ninfer_lab.lab.recording.codec import Codec, Codecs, MalformedValue
 
-FORMAT = "ninfer-lab recording 1"
+FORMAT = "ninfer-lab recording 2"
 _HEADER, _EVENTS = "header.json", "events.ndjson"
 _DATE = (1980, 1, 1, 0, 0, 0)
 _DAMAGE = (
@@ -52,7 +52,7 @@ class RunFacts:
         options: The engine's.
         geometry: Name of the model's geometry.
         prefill_signature: Names the work of a prefill (COST-5).
-        kv_page_bytes: Of one page; prices a copy.
+        page_bytes: Of one page of each pool; prices a copy.
         package_version: Of the package that made the run.
     """
 
@@ -61,7 +61,7 @@ class RunFacts:
     options: ResolvedOptions
     geometry: str | None
     prefill_signature: str | None
-    kv_page_bytes: int | None
+    page_bytes: KvPageBytes | None
     package_version: str
 
 
@@ -141,7 +141,11 @@ def _header(path: Path, text: bytes, codecs: Codecs) -> _Header:
     value: object = json.loads(text)
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         found = value.get("format") if isinstance(value, dict) else type(value).__name__
-        raise RecordingError(what, found=f"format {found!r}", legal=repr(FORMAT))
+        raise RecordingError(
+            what,
+            found=f"format {found!r}",
+            legal=f"{FORMAT!r}; if another version of this package made it, run the world again",
+        )
     _require_schema(what, value.get("schema"), codecs)
     counts = (value.get("events"), value.get("lost_events"))
     events_count, lost_events_count = counts

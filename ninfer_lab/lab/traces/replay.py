@@ -103,7 +103,7 @@ class Replay:
             options=self.world.options.resolve(),
             geometry=self.world.name,
             prefill_signature=self.world.prefill_signature,
-            kv_page_bytes=self.world.device.kv_page_bytes,
+            page_bytes=self.world.device.page_bytes,
             package_version=version("ninfer-lab"),
         )
         return Recording(facts=facts, events=self.events, lost_events_count=self.lost_events_count)

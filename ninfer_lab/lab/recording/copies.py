@@ -1,0 +1,168 @@
+"""What was copied, for whom, and how long was it under way?
+
+Owns the frames of copies and of transitions between Device and Host. One row per batch or
+transition, the unit last in every column's name. Reads events only.
+Source: spec RCD-1, COST-2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import polars as pl
+
+from ninfer_lab.contract.capacity import KvPool
+from ninfer_lab.contract.events import (
+    CaptureTried,
+    Event,
+    RequestAdmitted,
+    TransitionEnded,
+    TransitionStarted,
+)
+from ninfer_lab.contract.machine_work import (
+    MachineWork,
+    TransferBatch,
+    TransferDirection,
+    TransferPhase,
+)
+from ninfer_lab.contract.options import PAGE_TOKENS, KvPageBytes, ResolvedOptions
+
+_TRANSFERS = {
+    "request": pl.Int64,
+    "at_ms": pl.Float64,
+    "direction": pl.String,
+    "why": pl.String,
+    "pages": pl.Int64,
+    "operations": pl.Int64,
+    "payload_bytes": pl.Int64,
+}
+
+_WHY = {
+    (TransferPhase.PRESSURE_TO_HOST, TransferDirection.D2H): "what victims keep is saved to Host",
+    (TransferPhase.CANDIDATE, TransferDirection.H2D): "the source is restored",
+}
+
+
+def transfers(
+    events: Iterable[Event], options: ResolvedOptions, page_bytes: KvPageBytes | None
+) -> pl.DataFrame:
+    """One row per batch of copies: between the tiers, and the partial tails that a new writer gets
+    for itself (KV-4).
+
+    Args:
+        events: Of one run.
+        options: The engine's: which pools there are.
+        page_bytes: Without it the bytes of a capture's tails are unknown.
+    """
+    rows: list[dict[str, object]] = []
+    for event in events:
+        match event:
+            case TransitionStarted():
+                crossing = [batch for batch in event.work.transfers if batch.crosses_tiers]
+                rows += [_batch_row(event, batch, _why(batch), pages=None) for batch in crossing]
+            case RequestAdmitted() if event.cow_pages and event.report.winner is not None:
+                why = "tail for a new writer at activation"
+                for batch in _within_device(event.report.winner.work):
+                    rows.append(_batch_row(event, batch, why, pages=event.cow_pages))
+            case CaptureTried() if event.result.checkpoint is not None:
+                tails = _partial_tails(event.result.frontier_tokens, options)
+                if tails:
+                    rows.append(_tails_row(event, tails, page_bytes))
+            case _:
+                continue
+    return pl.DataFrame(rows, schema=_TRANSFERS)
+
+
+_TRANSITIONS = {
+    "request": pl.Int64,
+    "started_ms": pl.Float64,
+    "ended_ms": pl.Float64,
+    "ending": pl.String,
+    "phase": pl.String,
+    "d2h_bytes": pl.Int64,
+    "h2d_bytes": pl.Int64,
+    "operations": pl.Int64,
+    "evicted_owners": pl.Int64,
+    "deleted_checkpoints": pl.Int64,
+    "detail": pl.String,
+}
+
+
+def transitions(events: Iterable[Event]) -> pl.DataFrame:
+    """One row per transition with copies between the tiers, with what it was to copy and how it
+    ended; evictions and deletions are those that an abort left behind.
+    """
+    rows = [
+        {
+            "request": event.request,
+            "started_ms": event.started_ns / 1e6,
+            "ended_ms": event.at_ns / 1e6,
+            "ending": event.ending.value,
+            "phase": event.phase.value,
+            "d2h_bytes": _bytes(event.work, TransferDirection.D2H),
+            "h2d_bytes": _bytes(event.work, TransferDirection.H2D),
+            "operations": sum(b.operation_count for b in event.work.transfers if b.crosses_tiers),
+            "evicted_owners": len(event.evicted),
+            "deleted_checkpoints": len(event.deleted),
+            "detail": event.detail,
+        }
+        for event in events
+        if isinstance(event, TransitionEnded)
+    ]
+    return pl.DataFrame(rows, schema=_TRANSITIONS)
+
+
+def _batch_row(
+    event: TransitionStarted | RequestAdmitted, batch: TransferBatch, why: str, pages: int | None
+) -> dict[str, object]:
+    return {
+        "request": event.request,
+        "at_ms": event.at_ns / 1e6,
+        "direction": batch.direction.value,
+        "why": why,
+        "pages": pages,
+        "operations": batch.operation_count,
+        "payload_bytes": batch.payload_bytes,
+    }
+
+
+def _tails_row(
+    event: CaptureTried, pools: tuple[KvPool, ...], page_bytes: KvPageBytes | None
+) -> dict[str, object]:
+    return {
+        "request": event.request,
+        "at_ms": event.at_ns / 1e6,
+        "direction": TransferDirection.D2D.value,
+        "why": "tail for the writer that goes on after a capture",
+        "pages": len(pools),
+        "operations": len(pools),
+        "payload_bytes": (
+            None
+            if page_bytes is None
+            else sum(
+                page_bytes.main if pool is KvPool.MAIN else page_bytes.backend or 0
+                for pool in pools
+            )
+        ),
+    }
+
+
+def _partial_tails(frontier_tokens: int, options: ResolvedOptions) -> tuple[KvPool, ...]:
+    """The pools in which a frontier is not aligned."""
+    return tuple(
+        pool
+        for pool in options.capacity.pools
+        if options.coverage_tokens(pool, frontier_tokens) % PAGE_TOKENS
+    )
+
+
+def _within_device(work: MachineWork) -> Iterator[TransferBatch]:
+    return (batch for batch in work.transfers if not batch.crosses_tiers)
+
+
+def _why(batch: TransferBatch) -> str:
+    return _WHY.get((batch.phase, batch.direction), batch.phase.value)
+
+
+def _bytes(work: MachineWork, direction: TransferDirection) -> int:
+    return sum(b.payload_bytes for b in work.transfers if b.direction is direction)
