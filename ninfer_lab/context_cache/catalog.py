@@ -7,12 +7,12 @@ Program moved anything (SES-2). Does not know placements or sessions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ninfer_lab.contract.checkpoint import CheckpointSummary
 from ninfer_lab.contract.errors import InvariantBroken
 from ninfer_lab.contract.ids import CatalogSlotId, OwnerId, OwnerRef, RequestId
-from ninfer_lab.contract.result import OwnerEnd, OwnerState
+from ninfer_lab.contract.result import OwnerChange, OwnerEnd, OwnerState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +96,21 @@ class Catalog:
             )
         self._slots[slot] = None
         return owner
+
+    def degrade(self, change: OwnerChange) -> None:
+        """An owner is still there with less; it must be exactly what it was less what it lost
+        (TXN-5).
+        """
+        slot = self.slot_of(change.before.id)
+        owner = self._slots[slot]
+        assert isinstance(owner, PrivateOwner)
+        had = frozenset(c.ref for c in owner.checkpoints)
+        left = frozenset(c.ref for c in change.state.checkpoints)
+        if owner.ref != change.before or not change.deleted <= had or left != had - change.deleted:
+            raise InvariantBroken(
+                "TXN-5 exact claim", f"{owner.state} cannot have become {change.state}"
+            )
+        self._slots[slot] = replace(owner, state=change.state)
 
     def _require_promised(self, slot: CatalogSlotId, request: RequestId) -> None:
         if self._slots[slot] != request or isinstance(self._slots[slot], PrivateOwner):

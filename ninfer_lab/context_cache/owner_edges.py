@@ -6,6 +6,8 @@ not a count. Every "how many lean on it" is derived from the edges.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ninfer_lab.contract.ids import OwnerId, RequestId
 
 
@@ -23,6 +25,11 @@ class OwnerEdges:
     def settle(self, request: RequestId) -> None:
         """The request has ended."""
         self._edges.pop(request, None)
+
+    def owners_besides(self, requests: Collection[RequestId]) -> tuple[OwnerId, ...]:
+        """Owners that some other request leans on, each once, in the order they were leant on."""
+        leant_on = (owner for request, owner in self._edges.items() if request not in requests)
+        return tuple(dict.fromkeys(leant_on))
 
     def protects(self, owner: OwnerId) -> bool:
         """Whether any active request leans on it (TGT-2)."""

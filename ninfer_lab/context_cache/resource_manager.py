@@ -2,15 +2,13 @@
 (ROLE-2).
 
 Owns catalog, session index and owner edges, mints owner ids, and adopts Program's absolute results.
-Holds Program as a protocol; knows no placement, refcount or free page.
-
-Choice, until the planner exists: the adoptable identity target that reuses most, else root with
-everything unprotected released (SRCH-3).
+Holds Program as a protocol; knows no placement, refcount or free page. Which target is taken is
+`target_choice`'s.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 
@@ -19,31 +17,53 @@ from ninfer_lab.context_cache.catalog import Catalog, PrivateOwner
 from ninfer_lab.context_cache.owner_edges import OwnerEdges
 from ninfer_lab.context_cache.private_capture import wanted_captures
 from ninfer_lab.context_cache.session_index import SessionIndex
+from ninfer_lab.context_cache.target_choice import TargetChoice, choose_target, consumes
+from ninfer_lab.contract.backfill import BackfillQuestion
 from ninfer_lab.contract.cache_controller import (
     CatalogEntry,
+    NeedsTransfer,
     PermanentlyInfeasible,
     TemporarilyBlocked,
 )
-from ninfer_lab.contract.candidate import (
-    AdmissionCandidate,
-    AdmissionRequest,
-    SourceDisposition,
-)
+from ninfer_lab.contract.candidate import AdmissionCandidate, AdmissionRequest
 from ninfer_lab.contract.errors import InvariantBroken
-from ninfer_lab.contract.ids import CatalogSlotId, LaneId, OwnerId, OwnerRef, RequestId, SessionKey
+from ninfer_lab.contract.ids import (
+    CatalogSlotId,
+    LaneId,
+    OwnerId,
+    OwnerRef,
+    RequestId,
+    SequenceHandle,
+    SessionKey,
+)
 from ninfer_lab.contract.options import CacheMode, ContextCache, ResolvedOptions
 from ninfer_lab.contract.plan import ActivationIntent
 from ninfer_lab.contract.program_api import ProgramApi
-from ninfer_lab.contract.result import ResourceResult, SequenceEnd, Settlement
-from ninfer_lab.contract.search_report import SearchReport, TargetVerdict
+from ninfer_lab.contract.result import (
+    Aborted,
+    Committed,
+    ResourceResult,
+    SequenceEnd,
+    Settlement,
+)
+from ninfer_lab.contract.search_report import SearchReport
 from ninfer_lab.contract.target import Assessment, TargetSketch
+from ninfer_lab.contract.transaction import TransactionHandle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Materialization:
     """An admission that has happened, with what was offered beside it."""
 
-    result: ResourceResult
+    result: Committed
+    report: SearchReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbortedMaterialization:
+    """An admission that was given up, with what has changed all the same."""
+
+    result: Aborted
     report: SearchReport
 
 
@@ -57,6 +77,21 @@ class _Claim:
     publication_order: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Opened:
+    """The transition under way, with what was claimed for it before it started (TXN-3).
+
+    Attributes:
+        slot: Promised to the request; `None` where the end itself makes it vacant.
+    """
+
+    transaction: TransactionHandle
+    request: AdmissionRequest
+    destination: OwnerRef | None
+    slot: CatalogSlotId | None
+    report: SearchReport
+
+
 class ResourceManager:
     """Logical policy over one Program."""
 
@@ -67,30 +102,96 @@ class ResourceManager:
         self._sessions = SessionIndex()
         self._edges = OwnerEdges()
         self._claims: dict[RequestId, _Claim] = {}
+        self._opened: _Opened | None = None
         self._owner_ids: Iterator[int] = count(1)
 
     def materialize(
         self, request: AdmissionRequest
-    ) -> Materialization | TemporarilyBlocked | PermanentlyInfeasible:
+    ) -> (
+        Materialization
+        | AbortedMaterialization
+        | NeedsTransfer
+        | TemporarilyBlocked
+        | PermanentlyInfeasible
+    ):
         """Chooses a target for the request the Scheduler picked, and has Program carry it out.
 
         Effects:
-            On success Program has activated the request and the catalog has adopted the result.
-            Otherwise nothing has changed.
+            On success Program has activated the request and the catalog has adopted the result; a
+            transition under way has claimed what it needs, and `poll` adopts its end. Otherwise
+            nothing has changed.
         """
         if not self._program.can_ever_run(request):
             return PermanentlyInfeasible(
                 reason="prompt and output together need more pages than the engine has"
             )
-        search = _Search(self._program)
-        chosen = self._best_identity(request, search) or self._root_maximal(request, search)
-        if chosen is None:
+        choice = self._choose(request)
+        if choice.chosen is None:
             return TemporarilyBlocked(
                 revision=self._program.resource_revision,
                 reason="active requests hold what the root would need",
-                report=search.report(None),
+                report=choice.report,
             )
-        return Materialization(result=self._activate(chosen), report=search.report(chosen))
+        self._open(choice.chosen, choice.report)
+        return self.poll() or NeedsTransfer(report=choice.report)
+
+    def poll(self) -> Materialization | AbortedMaterialization | None:
+        """Adopts the end of the transition under way, once it has one. Cannot fail (INV-11)."""
+        opened = self._opened
+        assert opened is not None, "no transition is under way"
+        result = self._program.advance(opened.transaction)
+        if result is None:
+            return None
+        self._opened = None
+        self._adopt_victims(result)
+        match result:
+            case Committed():
+                self._adopt_activation(result, opened)
+                return Materialization(result=result, report=opened.report)
+            case Aborted():
+                self._take_back(opened)
+                return AbortedMaterialization(result=result, report=opened.report)
+
+    def cancel(self) -> None:
+        """The request whose transition is under way is taken back."""
+        assert self._opened is not None, "no transition is under way"
+        self._program.cancel(self._opened.transaction)
+
+    def may_backfill(
+        self,
+        head: AdmissionRequest,
+        borrower: AdmissionRequest,
+        donors: Mapping[RequestId, SequenceHandle],
+    ) -> bool:
+        """Whether the borrower's best target leaves the head its room (BKF-1)."""
+        if not self._program.can_ever_run(borrower):
+            return False
+        chosen = self._choose(borrower).chosen
+        if chosen is None:
+            return False
+        leant_on = self._edges.owners_besides(donors)
+        return self._program.prove_backfill(
+            BackfillQuestion(
+                head=head,
+                borrower=chosen,
+                donors=tuple(donors.values()),
+                protected=tuple(o.ref for o in self._catalog.owners() if o.id in leant_on),
+            )
+        )
+
+    def release_idle(self) -> bool:
+        """Lets the least recently published owner go that nobody leans on (ACT-4).
+
+        Returns:
+            Whether there was one.
+        """
+        idle = [o for o in self._catalog.owners() if not self._edges.protects(o.id)]
+        if not idle:
+            return False
+        oldest = min(idle, key=lambda owner: owner.publication_order)
+        self._catalog.remove(self._program.release(oldest.ref))
+        self._sessions.forget(oldest.id)
+        return True
 
     def end_of(self, request: RequestId, wanted: SequenceEnd) -> SequenceEnd:
         """How a request may end: without a publication slot only by Discard (SES-2)."""
@@ -127,6 +228,20 @@ class ResourceManager:
 
     # ── choosing ────────────────────────────────────────────────────────────────────────────────
 
+    def _choose(self, request: AdmissionRequest) -> TargetChoice:
+        """Decides nothing for good: choosing reserves nothing (INV-17)."""
+        victims = tuple(
+            owner
+            for owner in sorted(self._catalog.owners(), key=lambda o: o.publication_order)
+            if not self._edges.protects(owner.id)
+        )
+        return choose_target(
+            self._program,
+            self._candidates(request),
+            tuple(owner.ref for owner in victims),
+            self._has_slot,
+        )
+
     def _candidates(self, request: AdmissionRequest) -> tuple[AdmissionCandidate, ...]:
         """Root, then every shortlisted checkpoint that Program verifies."""
         root = self._program.root_candidate(request)
@@ -142,115 +257,87 @@ class ResourceManager:
         )
         return (root, *(v for v in verified if isinstance(v, AdmissionCandidate)))
 
-    def _best_identity(self, request: AdmissionRequest, search: _Search) -> Assessment | None:
-        """The adoptable identity target with most reuse; of equals the first in shortlist order."""
-        best: Assessment | None = None
-        for candidate in self._candidates(request):
-            has_slot = self._has_slot(candidate)
-            assessment = search.assess(TargetSketch(candidate=candidate), has_slot=has_slot)
-            deeper = best is None or candidate.reuse_tokens > best.target.candidate.reuse_tokens
-            if assessment.is_feasible and has_slot and deeper:
-                best = assessment
-        return best
-
-    def _root_maximal(self, request: AdmissionRequest, search: _Search) -> Assessment | None:
-        """Root with everything unprotected released, outside any budget (SRCH-3).
-
-        Without a publication slot even then, it runs all the same and ends by Discard (SES-2).
-        """
-        evicted = tuple(o.ref for o in self._catalog.owners() if not self._edges.protects(o.id))
-        root = self._program.root_candidate(request)
-        assessment = search.assess(TargetSketch(candidate=root, evicted=evicted), has_slot=True)
-        return assessment if assessment.is_feasible else None
-
-    def _has_slot(self, candidate: AdmissionCandidate) -> bool:
+    def _has_slot(self, target: TargetSketch) -> bool:
         """Whether the request's result could be adopted (CAP-3)."""
-        if not self._reads(candidate.request) or _consumes(candidate):
+        if not self._reads(target.candidate.request) or consumes(target.candidate):
             return True
-        return self._catalog.vacant_slot() is not None
+        return self._catalog.vacant_slot() is not None or bool(target.evicted)
 
     def _reads(self, request: AdmissionRequest) -> bool:
         return self._enabled and request.mode is CacheMode.READ_WRITE
 
-    # ── activating ──────────────────────────────────────────────────────────────────────────────
+    # ── opening a transition, and adopting its end ──────────────────────────────────────────────
 
-    def _activate(self, chosen: Assessment) -> ResourceResult:
+    def _open(self, chosen: Assessment, report: SearchReport) -> None:
+        """The logical record exists before Program moves anything (TXN-3)."""
         candidate = chosen.target.candidate
-        destination = self._destination(chosen)
+        request = candidate.request
+        destination, slot = self._destination(chosen)
+        if slot is not None:
+            self._catalog.promise(slot, request.request)
+        if candidate.source is not None and not consumes(candidate):
+            self._edges.add(request.request, candidate.source.owner.id)
         intent = ActivationIntent(
-            lane=_lane(candidate.request),
+            lane=_lane(request),
             destination=destination,
             captures=() if destination is None else wanted_captures(candidate),
         )
-        result = self._program.start(self._program.seal(chosen, intent))
-        self._adopt_activation(result, destination)
-        return result
+        self._opened = _Opened(
+            transaction=self._program.start(self._program.seal(chosen, intent)),
+            request=request,
+            destination=destination,
+            slot=slot,
+            report=report,
+        )
 
-    def _destination(self, chosen: Assessment) -> OwnerRef | None:
-        """The owner the request will become: the consumed one's next generation, or a new one."""
-        candidate = chosen.target.candidate
+    def _destination(self, chosen: Assessment) -> tuple[OwnerRef | None, CatalogSlotId | None]:
+        """The owner the request will become, and its vacant slot.
+
+        A consumed owner goes on at a later generation in its own slot, and an evicted one leaves
+        its slot behind: both are vacant only when the end is adopted. Without any, the request
+        runs all the same and ends by Discard (SES-2).
+        """
+        candidate, vacant = chosen.target.candidate, self._catalog.vacant_slot()
         if not self._reads(candidate.request):
-            return None
-        if candidate.source is not None and _consumes(candidate):
+            return None, None
+        if candidate.source is not None and consumes(candidate):
             consumed = candidate.source.owner
-            return OwnerRef(id=consumed.id, generation=consumed.generation + 1)
-        if self._catalog.vacant_slot() is None and not chosen.target.evicted:
-            return None
-        return OwnerRef(id=OwnerId(next(self._owner_ids)), generation=1)
+            return OwnerRef(id=consumed.id, generation=consumed.generation + 2), None
+        if vacant is None and not chosen.target.evicted:
+            return None, None
+        return OwnerRef(id=OwnerId(next(self._owner_ids)), generation=1), vacant
 
-    def _adopt_activation(self, result: ResourceResult, destination: OwnerRef | None) -> None:
-        request = result.candidate.request
+    def _adopt_victims(self, result: ResourceResult) -> None:
+        """What victims have become, whatever the end was."""
         for end in result.evicted:
             self._catalog.remove(end)
             self._sessions.forget(end.ref.id)
+        for change in result.degraded:
+            self._catalog.degrade(change)
+
+    def _adopt_activation(self, result: Committed, opened: _Opened) -> None:
+        request, slot = opened.request, opened.slot
         if result.consumed is not None:
             self._catalog.remove(result.consumed, surviving=frozenset((result.consumed.ref.id,)))
-        elif result.candidate.source is not None:
-            self._edges.add(request.request, result.candidate.source.owner.id)
-        slot = None if destination is None else self._catalog.vacant_slot()
-        if destination is not None:
+        if opened.destination is not None and slot is None:
+            slot = self._catalog.vacant_slot()
             if slot is None:
                 raise InvariantBroken(
                     "SES-2 publication slot", "no slot for a promised destination"
                 )
             self._catalog.promise(slot, request.request)
         self._claims[request.request] = _Claim(
-            destination=destination,
+            destination=opened.destination,
             slot=slot,
             session_key=request.session_key,
             publication_order=request.publication_order,
         )
 
-
-class _Search:
-    """The targets of one choice, as they are assessed."""
-
-    def __init__(self, program: ProgramApi) -> None:
-        self._program = program
-        self._assessed: list[tuple[Assessment, bool]] = []
-
-    def assess(self, target: TargetSketch, *, has_slot: bool) -> Assessment:
-        """Asks Program, and remembers the answer."""
-        assessment = self._program.assess(target)
-        self._assessed.append((assessment, has_slot))
-        return assessment
-
-    def report(self, chosen: Assessment | None) -> SearchReport:
-        """Everything that was seen."""
-        ordinals = (i for i, (assessment, _) in enumerate(self._assessed) if assessment is chosen)
-        return SearchReport(
-            verdicts=tuple(
-                TargetVerdict.of(assessment, has_publication_slot=has_slot)
-                for assessment, has_slot in self._assessed
-            ),
-            chosen=next(ordinals, None),
-        )
-
-
-def _consumes(candidate: AdmissionCandidate) -> bool:
-    return (
-        candidate.source is not None and candidate.source.disposition is SourceDisposition.CONSUME
-    )
+    def _take_back(self, opened: _Opened) -> None:
+        """The claims of a request that did not become Active."""
+        self._edges.settle(opened.request.request)
+        if opened.slot is not None:
+            self._catalog.take_promise_back(opened.slot, opened.request.request)
 
 
 def _lane(request: AdmissionRequest) -> LaneId:

@@ -7,13 +7,14 @@ how any design works.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from ninfer_lab.contract.candidate import AdmissionRequest, ReusePath
 from ninfer_lab.contract.capacity import Occupancy
 from ninfer_lab.contract.checkpoint import CheckpointSummary
-from ninfer_lab.contract.ids import CheckpointId, OwnerId, SequenceHandle
+from ninfer_lab.contract.ids import CheckpointId, OwnerId, RequestId, SequenceHandle
 from ninfer_lab.contract.placement import LedgerSnapshot
 from ninfer_lab.contract.result import CaptureResult, SequenceEnd, Settlement
 from ninfer_lab.contract.search_report import SearchReport
@@ -64,7 +65,7 @@ class NeedsTransfer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionAborted:
-    """The transition under way ended without the request becoming Active (TXN-6).
+    """The transition ended without the request becoming Active (TXN-6).
 
     Attributes:
         was_cancelled: Taken back on request; otherwise a copy failed, and `detail` says how.
@@ -88,7 +89,9 @@ class PermanentlyInfeasible:
     reason: str
 
 
-Admission = Admitted | NeedsTransfer | TemporarilyBlocked | PermanentlyInfeasible
+Admission = (
+    Admitted | NeedsTransfer | AdmissionAborted | TemporarilyBlocked | PermanentlyInfeasible
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,14 +135,18 @@ class CacheController(Protocol):
         ...
 
     def may_backfill(
-        self, head: AdmissionRequest, borrower: AdmissionRequest, donors: tuple[SequenceHandle, ...]
+        self,
+        head: AdmissionRequest,
+        borrower: AdmissionRequest,
+        donors: Mapping[RequestId, SequenceHandle],
     ) -> bool:
         """Whether a later request may run now without the head being delayed by it (BKF-1).
 
         Args:
             head: The blocked head of the queue.
             borrower: A request behind it.
-            donors: Active requests that the head waits for.
+            donors: Active requests that the head waits for: those that ran when it became
+                blocked, no earlier borrower among them.
         """
         ...
 

@@ -44,12 +44,16 @@ class TargetSketch:
     """One candidate and what becomes of the inactive owners that do not stay as they are.
 
     Attributes:
-        outcomes: In catalog order; empty is the candidate's identity target (TGT-4). The source's
+        outcomes: Ascending by owner id, each owner once; empty is the candidate's identity target (TGT-4). The source's
             own owner is never among them: its role is `candidate.source` (SRCH-10).
     """
 
     candidate: AdmissionCandidate
     outcomes: tuple[OwnerOutcome, ...] = ()
+
+    def __post_init__(self) -> None:
+        owners = [outcome.owner.id for outcome in self.outcomes]
+        assert owners == sorted(set(owners)), "one target is one value, however it was reached"
 
     @property
     def is_identity(self) -> bool:
@@ -58,12 +62,12 @@ class TargetSketch:
 
     @property
     def evicted(self) -> tuple[OwnerRef, ...]:
-        """The owners that go, in catalog order."""
+        """The owners that go."""
         return tuple(outcome.owner for outcome in self.outcomes if outcome.is_eviction)
 
     @property
     def degraded(self) -> tuple[OwnerRef, ...]:
-        """The owners that stay with less than they have, in catalog order."""
+        """The owners that stay with less than they have."""
         return tuple(outcome.owner for outcome in self.outcomes if not outcome.is_eviction)
 
 

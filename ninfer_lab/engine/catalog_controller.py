@@ -6,12 +6,29 @@ the authority that answers it and hands Program's results to ResourceManager.
 
 from __future__ import annotations
 
-from ninfer_lab.context_cache.resource_manager import Materialization, ResourceManager
-from ninfer_lab.contract.cache_controller import Admission, Admitted, ControllerSnapshot
+from collections.abc import Mapping
+
+from ninfer_lab.context_cache.resource_manager import (
+    AbortedMaterialization,
+    Materialization,
+    ResourceManager,
+)
+from ninfer_lab.contract.cache_controller import (
+    Admission,
+    AdmissionAborted,
+    Admitted,
+    ControllerSnapshot,
+)
 from ninfer_lab.contract.candidate import AdmissionRequest
 from ninfer_lab.contract.capacity import Occupancy
 from ninfer_lab.contract.ids import RequestId, SequenceHandle, SequenceId
-from ninfer_lab.contract.result import CaptureOutcome, CaptureResult, SequenceEnd, Settlement
+from ninfer_lab.contract.result import (
+    AbortCause,
+    CaptureOutcome,
+    CaptureResult,
+    SequenceEnd,
+    Settlement,
+)
 from ninfer_lab.contract.work import Cut
 from ninfer_lab.program.program import Program
 
@@ -29,11 +46,39 @@ class CatalogController:
         return self._program.resource_revision
 
     def admit(self, request: AdmissionRequest) -> Admission:
-        outcome = self._manager.materialize(request)
-        if not isinstance(outcome, Materialization):
-            return outcome
-        result = outcome.result
-        self._requests[result.handle.id] = request.request
+        answer = self._manager.materialize(request)
+        match answer:
+            case Materialization():
+                return self._admitted(answer)
+            case AbortedMaterialization():
+                return _aborted(answer)
+            case _:
+                return answer
+
+    def poll(self) -> Admitted | AdmissionAborted | None:
+        ended = self._manager.poll()
+        match ended:
+            case Materialization():
+                return self._admitted(ended)
+            case AbortedMaterialization():
+                return _aborted(ended)
+            case None:
+                return None
+
+    def cancel_admission(self) -> None:
+        self._manager.cancel()
+
+    def may_backfill(
+        self,
+        head: AdmissionRequest,
+        borrower: AdmissionRequest,
+        donors: Mapping[RequestId, SequenceHandle],
+    ) -> bool:
+        return self._manager.may_backfill(head, borrower, donors)
+
+    def _admitted(self, done: Materialization) -> Admitted:
+        result = done.result
+        self._requests[result.handle.id] = result.candidate.request.request
         capture = self._program.capture_planned(result.handle)
         return Admitted(
             handle=result.handle,
@@ -42,9 +87,18 @@ class CatalogController:
             reuse_tokens=result.candidate.reuse_tokens,
             cow_pages=result.cow_pages,
             evicted=tuple(end.ref.id for end in result.evicted),
-            report=outcome.report,
+            report=done.report,
             capture=None if capture.outcome is CaptureOutcome.NOT_WANTED else capture,
         )
+
+    def can_run(self, handle: SequenceHandle) -> bool:
+        return self._program.can_run(handle)
+
+    def grow_lease(self, handle: SequenceHandle) -> bool:
+        while not self._program.grow_lease(handle):
+            if not self._manager.release_idle():
+                return False
+        return True
 
     def next_cut(self, handle: SequenceHandle) -> Cut:
         return self._program.next_cut(handle)
@@ -66,3 +120,15 @@ class CatalogController:
 
     def describe(self) -> ControllerSnapshot:
         return ControllerSnapshot(ledger=self._program.snapshot(), catalog=self._manager.entries())
+
+
+def _aborted(ended: AbortedMaterialization) -> AdmissionAborted:
+    result = ended.result
+    return AdmissionAborted(
+        was_cancelled=result.cause is AbortCause.CANCELLED,
+        detail=result.detail,
+        phase=result.phase,
+        evicted=tuple(end.ref.id for end in result.evicted),
+        deleted=tuple(sorted(ref.id for change in result.degraded for ref in change.deleted)),
+        report=ended.report,
+    )

@@ -14,16 +14,13 @@ from itertools import count
 from types import TracebackType
 
 from ninfer_lab.contract.cache_controller import (
-    Admitted,
     CacheController,
     ControllerSnapshot,
-    PermanentlyInfeasible,
-    TemporarilyBlocked,
 )
 from ninfer_lab.contract.clock import Clock
 from ninfer_lab.contract.errors import InvariantBroken, NinferLabError, PromptError
 from ninfer_lab.contract.events import Event
-from ninfer_lab.contract.ids import RequestId
+from ninfer_lab.contract.ids import LaneId, RequestId
 from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.options import RequestOptions, ResolvedOptions
 from ninfer_lab.contract.output import AcceptedText, FinishReason
@@ -31,10 +28,11 @@ from ninfer_lab.contract.prompt import PromptInput
 from ninfer_lab.contract.recording_options import DECISIONS_ONLY, RecordingOptions
 from ninfer_lab.contract.result import CaptureOutcome, SequenceEnd
 from ninfer_lab.contract.work import ForwardResult, ForwardStep
+from ninfer_lab.engine.admission_boundary import AdmissionBoundary
 from ninfer_lab.engine.interrupts import deferred_interrupts
 from ninfer_lab.engine.narration import Narrator
 from ninfer_lab.engine.preparation import Preparation
-from ninfer_lab.engine.request import Request, RequestOutcome
+from ninfer_lab.engine.request import PendingEnd, Request, RequestOutcome
 from ninfer_lab.engine.step_report import StepReport
 from ninfer_lab.frontend.prepared_prompt import Frontend
 from ninfer_lab.scheduler.scheduler import ForwardChoice, Scheduler
@@ -75,12 +73,17 @@ class Engine:
         self._clock = clock
         self._preparation = Preparation(frontend, options, vocabulary_tokens)
         self._scheduler = Scheduler(
-            lanes_count=options.max_concurrency, limit_waiting=options.max_pending_requests
+            lanes_count=options.max_concurrency,
+            limit_waiting=options.max_pending_requests,
+            backfill=options.backfill,
         )
         self._narrator = Narrator(recording, controller)
         self._recorder = self._narrator.recorder
         self._ids = count(1)
         self._requests: dict[RequestId, Request] = {}
+        self._boundary = AdmissionBoundary(
+            self._scheduler, controller, self._narrator, clock, self._requests, self._refuse
+        )
         self._outcomes: OrderedDict[RequestId, RequestOutcome] = OrderedDict()
         self._broken: BaseException | None = None
         self._closed = False
@@ -116,41 +119,41 @@ class Engine:
         before = self._recorder.emitted_count
         with deferred_interrupts():
             try:
-                self._admit_while_possible()
-                choice = self._scheduler.next_forward()
-                if choice is not None:
-                    self._run_forward(choice)
+                self._boundary.advance()
+                if self._boundary.opening is None:
+                    self._settle_pending()
+                    self._boundary.admit()
+                self._run_next_forward()
             except Exception as error:
                 self._broken = error
                 raise
         return StepReport(events=self._recorder.since(before))
 
-    def _admit_while_possible(self) -> None:
-        while (wanted := self._scheduler.next_admission(self._controller.revision)) is not None:
-            request, free_lanes = self._requests[wanted[0]], wanted[1]
-            answer = self._controller.admit(request.admission_request(free_lanes))
-            match answer:
-                case Admitted():
-                    self._activate(request, answer)
-                case TemporarilyBlocked():
-                    if self._scheduler.active_count == 0:
-                        raise InvariantBroken("INV-15 every lane ends", f"nothing runs: {answer}")
-                    self._scheduler.blocked(request.id, answer.revision)
-                    self._narrator.blocked(request, answer, self._clock.now_ns())
-                    return
-                case PermanentlyInfeasible():
-                    self._scheduler.withdraw(request.id)
-                    closed = self._closed_answer(request, FinishReason.FAILED)
-                    self._conclude(request, closed, error=answer.reason)
+    def _run_next_forward(self) -> None:
+        """One forward of whoever may run; where nobody may, the copies under way are waited for."""
+        choice = self._scheduler.next_forward(resting=self._resting_lanes())
+        if choice is not None:
+            self._run_forward(choice)
+        elif self._boundary.opening is not None:
+            self._wait_for_transfer()
 
-    def _activate(self, request: Request, admission: Admitted) -> None:
-        now_ns = self._clock.now_ns()
-        request.activate(admission, now_ns)
-        self._scheduler.admitted(request.id, admission.handle.lane)
-        self._narrator.admitted(request, admission, now_ns)
+    def _resting_lanes(self) -> frozenset[LaneId]:
+        """Lanes that may not run beside the transition under way (TXN-7), or have ended."""
+        if self._boundary.opening is None:
+            return frozenset()
+        return frozenset(
+            request.handle.lane
+            for request in self._requests.values()
+            if request.admission is not None
+            and (
+                request.terminal_pending is not None or not self._controller.can_run(request.handle)
+            )
+        )
 
     def _run_forward(self, choice: ForwardChoice) -> None:
-        requests = [self._requests[active.request] for active in choice.lanes]
+        requests = self._with_pages([self._requests[active.request] for active in choice.lanes])
+        if not requests:
+            return
         rows = [
             request.forward_row(self._controller.next_cut(request.handle)) for request in requests
         ]
@@ -175,6 +178,15 @@ class Engine:
             if token is not None:
                 self._accept(request, token, now_ns)
 
+    def _with_pages(self, requests: list[Request]) -> list[Request]:
+        """Those whose next forward has its pages; the answers of the others end here (ACT-4)."""
+        if self._options.lease_window_tokens is None:
+            return requests
+        short = [r for r in requests if not self._controller.grow_lease(r.handle)]
+        for request in short:
+            self._settle(request, FinishReason.LENGTH)
+        return [request for request in requests if request not in short]
+
     def _compute(self, step: ForwardStep) -> ForwardResult:
         self._machine.submit(step)
         completion_ns = self._machine.next_completion_ns()
@@ -194,13 +206,35 @@ class Engine:
             self._settle(request, delta.finished)
 
     def _settle(self, request: Request, reason: FinishReason, *, error: str | None = None) -> None:
-        """Ends an active request: the cache design keeps or releases, and the lane is free."""
+        """Ends an active request: the cache design keeps or releases, and the lane is free.
+
+        Beside a transition nothing settles: the request keeps its guarantee until that is closed.
+        """
         answer = self._closed_answer(request, reason)
+        if self._boundary.opening is not None:
+            request.terminal_pending = PendingEnd(reason=reason, error=error)
+            return
         end = SequenceEnd.KEEP_CHECKPOINTS if error is not None else request.end_for(answer)
         settlement = self._controller.finish(request.handle, end)
         self._scheduler.settled(request.handle.lane)
         self._narrator.settled(request, settlement.published, self._clock.now_ns())
         self._conclude(request, answer, error=error)
+
+    def _settle_pending(self) -> None:
+        """What had to wait for the transition, oldest request first."""
+        for request in tuple(self._requests.values()):
+            if (pending := request.terminal_pending) is not None:
+                self._settle(request, pending.reason, error=pending.error)
+
+    def _refuse(self, request: Request, reason: FinishReason, error: str | None) -> None:
+        """Ends a request that was never Active."""
+        self._conclude(request, self._closed_answer(request, reason), error=error)
+
+    def _wait_for_transfer(self) -> None:
+        """Nothing else can run: time passes until the copies have arrived."""
+        completion_ns = self._machine.next_completion_ns()
+        assert completion_ns is not None
+        self._clock.wait_until(completion_ns)
 
     def _conclude(
         self, request: Request, answer: AcceptedText, *, error: str | None = None
@@ -262,14 +296,28 @@ class Engine:
             return
         with deferred_interrupts():
             try:
-                if running.admission is not None:
-                    self._settle(running, FinishReason.CANCELLED)
-                else:
-                    self._scheduler.withdraw(request)
-                    self._conclude(running, self._closed_answer(running, FinishReason.CANCELLED))
+                self._take_back(running)
             except Exception as error:
                 self._broken = error
                 raise
+
+    def _take_back(self, request: Request) -> None:
+        """Wherever the request is on its way. One whose copies are under way may yet become Active
+        while it is taken back, and then ends as any active one does.
+        """
+        if self._boundary.opening == request.id:
+            self._boundary.cancel()
+            while self._boundary.opening is not None:
+                self._wait_for_transfer()
+                self._boundary.advance()
+            self._settle_pending()
+        if request.outcome is not None or request.terminal_pending is not None:
+            return
+        if request.admission is not None:
+            self._settle(request, FinishReason.CANCELLED)
+        else:
+            self._scheduler.withdraw(request.id)
+            self._refuse(request, FinishReason.CANCELLED, None)
 
     def outcome(self, request: RequestId) -> RequestOutcome:
         """What remains of an ended request.

@@ -14,7 +14,7 @@ from ninfer_lab.contract.candidate import AdmissionRequest
 from ninfer_lab.contract.events import RequestFinished
 from ninfer_lab.contract.ids import LaneId, RequestId, SequenceHandle
 from ninfer_lab.contract.options import CacheMode, RequestOptions
-from ninfer_lab.contract.output import AcceptedText, OutputDelta
+from ninfer_lab.contract.output import AcceptedText, FinishReason, OutputDelta
 from ninfer_lab.contract.prompt import PreparedPrompt
 from ninfer_lab.contract.result import SequenceEnd
 from ninfer_lab.contract.token_span import TokenSpan
@@ -43,6 +43,14 @@ class RequestOutcome:
         return self.answer.content
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingEnd:
+    """An end that has come and is still to be settled."""
+
+    reason: FinishReason
+    error: str | None
+
+
 @dataclass(slots=True, kw_only=True)
 class Request:
     """Mutable; the engine alone holds it.
@@ -52,6 +60,9 @@ class Request:
         handle: Of the active sequence; unset while it waits.
         prompt_tokens: Length of the prompt.
         deltas: Text that nobody has taken yet.
+        failed_admissions_count: Transitions that were given up because a copy failed.
+        terminal_pending: How it ended, where it must wait for a transition before it settles
+            (ACT-5); nothing of its guarantee has been returned.
     """
 
     id: RequestId
@@ -68,6 +79,8 @@ class Request:
     admitted_ns: int | None = None
     first_token_ns: int | None = None
     frontier_tokens: int = 0
+    failed_admissions_count: int = 0
+    terminal_pending: PendingEnd | None = None
     outcome: RequestOutcome | None = None
 
     def __post_init__(self) -> None:

@@ -240,15 +240,16 @@ class Program:
     # ── an active sequence: inside its own guarantee ────────────────────────────────────────────
 
     def can_run(self, handle: SequenceHandle) -> bool:
-        """Whether its next forward may run now: beside an open transition none that captures or
-        ends a Fork pin may, for either changes global facts (TXN-7, STATE-3).
+        """Whether its next forward may run now: beside an open transition none may that captures,
+        ends a Fork pin or needs a lease, for each changes global facts (TXN-7, STATE-3).
         """
         if self._running is None:
             return True
         sequence = self._ledger.sequence(handle)
         end_tokens = sequence.next_end_tokens(self._options.prefill_chunk_tokens)
         captures = any(c.frontier_tokens == end_tokens for c in sequence.captures)
-        return not sequence.pinned_read and not captures
+        growing = wanted_lease(self._options, sequence) is not None
+        return not (sequence.pinned_read or captures or growing)
 
     def grow_lease(self, handle: SequenceHandle) -> bool:
         """Makes sure that the next forward finds its pages reserved (ACT-4).

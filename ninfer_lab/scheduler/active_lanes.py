@@ -60,6 +60,10 @@ class ActiveLanes:
         del self._active[lane]
         self._part_by_phase()
 
+    def requests(self) -> tuple[RequestId, ...]:
+        """Running requests, oldest admission first."""
+        return tuple(each.request for each in self._active.values())
+
     def in_phase(self, phase: LanePhase) -> tuple[ActiveLane, ...]:
         """Active lanes of one phase, oldest admission first."""
         match phase:

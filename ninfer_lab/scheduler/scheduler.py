@@ -2,11 +2,13 @@
 
 Owns the queue, the lanes and the order of admission, prefill and decode. Reads no placement,
 victim, page or price: whether a request can be admitted is the cache design's answer, and this room
-remembers only that it was no, and at which revision.
+remembers only that it was no, and at which revision. So it is with a later request that may run
+meanwhile (BKF-1): which are worth asking about is decided here, whether one may is not.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -24,18 +26,33 @@ class ForwardChoice(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Blocked:
+class BlockedHead:
+    """The head that could not be admitted.
+
+    Attributes:
+        revision: At which it was looked at last.
+        donors: Requests that ran when it became blocked: whom it waits for. Who is let past it
+            later is none, so a chain of borrowers cannot put it off.
+    """
+
     request: RequestId
     revision: int
+    donors: tuple[RequestId, ...]
 
 
 class Scheduler:
-    """FIFO admission; prefill chunks and decode steps take turns while both are wanted."""
+    """FIFO admission; prefill chunks and decode steps take turns while both are wanted.
 
-    def __init__(self, *, lanes_count: int, limit_waiting: int) -> None:
+    Args:
+        backfill: Whether a later request may be let past a blocked head at all.
+    """
+
+    def __init__(self, *, lanes_count: int, limit_waiting: int, backfill: bool = False) -> None:
+        self._backfill = backfill
+        self._refused: dict[RequestId, int] = {}
         self._queue = WaitingQueue(limit_waiting)
         self._lanes = ActiveLanes(lanes_count)
-        self._blocked: _Blocked | None = None
+        self._blocked: BlockedHead | None = None
         self._last_phase = ForwardPhase.DECODE
 
     @property
@@ -58,6 +75,7 @@ class Scheduler:
     def withdraw(self, request: RequestId) -> None:
         """A waiting request is cancelled or refused."""
         self._queue.remove(request)
+        self._refused.pop(request, None)
 
     def is_waiting(self, request: RequestId) -> bool:
         return request in self._queue
@@ -66,7 +84,7 @@ class Scheduler:
         """The head and the lanes it may have, if it is worth trying now.
 
         A head that was blocked is tried again only once the revision has moved (RES-1). Cache value
-        never reorders requests: nobody overtakes it (INV-1).
+        never reorders requests (INV-1).
         """
         head = self._queue.head()
         if head is None:
@@ -74,26 +92,59 @@ class Scheduler:
         free = self._lanes.free()
         if not free:
             return None
-        if self._blocked is not None and self._blocked == _Blocked(request=head, revision=revision):
+        blocked = self._blocked
+        if blocked is not None and (blocked.request, blocked.revision) == (head, revision):
             return None
         return head, free
 
+    def next_borrower(
+        self, revision: int
+    ) -> tuple[BlockedHead, RequestId, tuple[LaneId, ...]] | None:
+        """A request behind the blocked head that is worth a proof now, oldest first."""
+        blocked, free = self._blocked, self._lanes.free()
+        if not self._backfill or blocked is None or not free or self._queue.head() is None:
+            return None
+        if blocked.request != self._queue.head():
+            return None
+        for request in self._queue.behind_head():
+            if self._refused.get(request) != revision:
+                return blocked, request, free
+        return None
+
     def admitted(self, request: RequestId, lane: LaneId) -> None:
-        """The head became active."""
+        """A waiting request became active."""
+        if request == self._queue.head():
+            self._blocked = None
         self._queue.remove(request)
+        self._refused.pop(request, None)
         self._lanes.take(lane, request)
-        self._blocked = None
 
     def blocked(self, request: RequestId, revision: int) -> None:
-        """The head stays where it is."""
-        self._blocked = _Blocked(request=request, revision=revision)
+        """The head stays where it is; whom it waits for was settled when it first had to."""
+        before = self._blocked
+        donors = (
+            before.donors
+            if before is not None and before.request == request
+            else self._lanes.requests()
+        )
+        self._blocked = BlockedHead(request=request, revision=revision, donors=donors)
 
-    def next_forward(self) -> ForwardChoice | None:
+    def refused_past_head(self, request: RequestId, revision: int) -> None:
+        """A request behind the head may not run now; asked again once the revision has moved."""
+        self._refused[request] = revision
+
+    def next_forward(self, resting: Collection[LaneId] = ()) -> ForwardChoice | None:
         """The oldest prefill or every decode, whichever did not run last; `None` when nothing
         runs.
+
+        Args:
+            resting: Lanes that may not run now.
         """
         prefill = self._lanes.in_phase(LanePhase.PREFILL)
         decode = self._lanes.in_phase(LanePhase.DECODE)
+        if resting:
+            prefill = tuple(each for each in prefill if each.lane not in resting)
+            decode = tuple(each for each in decode if each.lane not in resting)
         if prefill and (self._last_phase is ForwardPhase.DECODE or not decode):
             self._last_phase = ForwardPhase.PREFILL
             return ForwardChoice(phase=ForwardPhase.PREFILL, lanes=prefill[:1])

@@ -6,6 +6,7 @@ Owns the FIFO of waiting requests, bounded by an option. Does not know why a req
 from __future__ import annotations
 
 from collections import deque
+from itertools import islice
 
 from ninfer_lab.contract.errors import PromptError
 from ninfer_lab.contract.ids import RequestId
@@ -35,6 +36,10 @@ class WaitingQueue:
     def head(self) -> RequestId | None:
         """The next to be tried."""
         return self._waiting[0] if self._waiting else None
+
+    def behind_head(self) -> tuple[RequestId, ...]:
+        """Those that wait for the head, in order."""
+        return tuple(islice(self._waiting, 1, None))
 
     def remove(self, request: RequestId) -> None:
         """Admitted, cancelled or refused."""

@@ -116,7 +116,7 @@ class CandidateProjector:
         """The post-state of a whole target.
 
         Args:
-            outcomes: In catalog order, of owners inactive at their generations, never the source's.
+            outcomes: Of owners inactive at their generations, never the source's.
         """
         kept_by_owner = self._projector.kept_by_owner
         if outcomes or self._consumed:
@@ -133,7 +133,7 @@ class CandidateProjector:
 
         Args:
             survivors: Joined over active sequences and all inactive owners but the consumed one.
-            keeps: Of the outcomes, in catalog order: whose demotions are placed in this order.
+            keeps: Of the outcomes, whose demotions are placed in this order.
         """
         layout, present = self._layout, self._projector.present
         pending = survivors & ~present
@@ -220,7 +220,7 @@ class CandidateProjector:
     def _extents(
         self, released: int, pending: int, keeps: Iterable[ReplicaSet]
     ) -> tuple[Extent, ...]:
-        """One extent for each owner and pool with pages to demote, first fit in catalog order."""
+        """One extent for each owner and pool with pages to demote, first fit."""
         granules_count = self._layout.granules.width
         taken = self._layout.granules.of(released)
         extents: list[Extent] = []
