@@ -33,7 +33,8 @@ def test_a_table_is_what_was_bound_pool_by_pool() -> None:  # spec: KV-1
     assert tables.row_table(LANE, MAIN) == (3, 4, 9)
     assert tables.row_table(LANE, BACKEND) == (3, 8)
     tables.replace_tail(LANE, BACKEND, PageId(1))
-    assert tables.row_table(LANE, BACKEND) == (3, 1)
+    tables.extend(LANE, BACKEND, (PageId(6),))
+    assert tables.row_table(LANE, BACKEND) == (3, 1, 6)
     assert tables.row_table(LANE, MAIN) == (3, 4, 9)
     assert tables.row_table(OTHER, MAIN) == ()
     assert tables.row_table(OTHER, BACKEND) is None

@@ -319,3 +319,13 @@ def test_a_host_replica_that_its_device_page_has_outgrown_is_noticed() -> None:
     prefill(machine, row(80, 90, read=2, write=0))
     with pytest.raises(InvariantBroken, match="image 0 is one thing here and another there"):
         machine.check_contents(ledger(second=(1, None)))
+
+
+def test_a_host_replica_is_looked_at_even_where_nobody_is_held_to_it() -> None:
+    machine = demoted()
+    machine.submit(ForwardStep(phase=ForwardPhase.PREFILL, rows=(row(70, 80, read=0, write=2),)))
+    machine.check_contents(ledger((0, 1), second=(1, None), is_active=True))  # not yet committed
+    with pytest.raises(InvariantBroken, match="number 0 of the host state slots is read"):
+        machine.check_contents(ledger((0, 0), second=(1, None), is_active=True))
+    with pytest.raises(InvariantBroken, match="main logical page 1 is one thing here and another"):
+        machine.check_contents(ledger((0, 1), is_active=True))
