@@ -100,7 +100,7 @@ def assemble_simulated(options: EngineOptions, parts: SimulatedParts) -> Engine:
         OptionsError: Options that cannot hold one request, or a backend without a page size, or the
             other way round.
     """
-    resolved = options.resolve(parts.device.page_bytes)
+    resolved = _resolved_for(options, parts.device)
     machine = SimulatedMachine(
         ChargedTime(parts.device, resolved.capacity.host_kv, parts.clock),
         parts.tokens,
@@ -126,9 +126,13 @@ def assemble_program(
     Raises:
         OptionsError: As `assemble_simulated`.
     """
-    resolved = options.resolve(device.page_bytes)
+    resolved = _resolved_for(options, device)
     time = ChargedTime(device, resolved.capacity.host_kv, VirtualClock())
     return Program(resolved, SimulatedMachine(time, tokens))
+
+
+def _resolved_for(options: EngineOptions, device: SimulatedDevice) -> ResolvedOptions:
+    return options.resolve(device.page_bytes, state_image_bytes=device.state_image_bytes)
 
 
 def assemble_torch(
@@ -192,14 +196,17 @@ def _serve(
     from ninfer_lab.models.qwen3_5.checkpoint_files import resolve_folder
     from ninfer_lab.models.qwen3_5.config import read_geometry
     from ninfer_lab.models.qwen3_5.host_tensors import HostTensors
-    from ninfer_lab.models.qwen3_5.measurement import kv_page_bytes
+    from ninfer_lab.models.qwen3_5.measurement import kv_page_bytes, state_image_bytes
     from ninfer_lab.models.qwen3_5.model import HybridModel
     from ninfer_lab.models.qwen3_5.state_image import DeviceTensors
     from ninfer_lab.models.qwen3_5.weights import load_weights
 
     folder = resolve_folder(checkpoint)
     geometry = read_geometry(folder)
-    resolved = options.resolve(KvPageBytes(main=kv_page_bytes(geometry, parts.dtype)))
+    resolved = options.resolve(
+        KvPageBytes(main=kv_page_bytes(geometry, parts.dtype)),
+        state_image_bytes=state_image_bytes(geometry, parts.dtype),
+    )
     if resolved.max_context_tokens > geometry.max_position_tokens:
         raise OptionsError(
             "options.max_context_tokens",

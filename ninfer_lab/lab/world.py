@@ -111,7 +111,9 @@ class Run:
         facts = RunFacts(
             world=world.name,
             seed=None,
-            options=world.story.options.resolve(world.device.page_bytes),
+            options=world.story.options.resolve(
+                world.device.page_bytes, state_image_bytes=world.device.state_image_bytes
+            ),
             geometry=world.story.setting,
             prefill_signature=prefill_signature(world.geometry, world.dtype),
             page_bytes=world.device.page_bytes,

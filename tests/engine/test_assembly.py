@@ -152,6 +152,12 @@ def test_a_simulated_arena_is_divided_by_the_device_s_pages() -> None:  # spec: 
     assert [arena.page_granules(pool) for pool in KvPool] == [10, 1]
 
 
+def test_a_simulated_design_knows_the_device_s_sizes() -> None:
+    options = simulated(replace(OPTIONS, backend=SpeculativeBackend()), WITH_BACKEND).options
+    assert [options.page_bytes.of(pool) for pool in KvPool] == [640, 64]
+    assert options.state_image_bytes == 1_000
+
+
 def test_a_transfer_is_charged_by_the_same_arena() -> None:
     """Two Main pages ten granules apart lie in a row beside a backend, and only there."""
     options = replace(OPTIONS, backend=SpeculativeBackend())
@@ -184,6 +190,8 @@ def test_tensors_of_both_tiers_are_as_large_as_the_options_say(
     assert isinstance(machine, TorchMachine)
     page_bytes = kv_page_bytes(SMALL, dtype)
     assert capacity.host_kv.granule_bytes == page_bytes
+    assert built.options.page_bytes.of(KvPool.MAIN) == page_bytes
+    assert built.options.state_image_bytes == state_image_bytes(SMALL, dtype)
     assert capacity.host_kv.granules_count == 3 * 4, "three continuations of four pages"
     host, device = machine.host_tensors, machine.tensors
     assert (host.state_slot_count, host.kv_arena.nbytes) == (3, 12 * page_bytes)
