@@ -30,7 +30,7 @@ from ninfer_lab.contract.prompt import (
     PromptIdentity,
     PromptModality,
 )
-from ninfer_lab.contract.result import SequenceEnd
+from ninfer_lab.contract.result import Committed, SequenceEnd
 from ninfer_lab.contract.target import TargetSketch
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.engine.assembly import assemble_program
@@ -99,7 +99,9 @@ class _PlanBench:
         before = self._program.snapshot()
         happened, said = "ran", ""
         try:
-            self._first = self._program.start(plan).handle
+            result = self._program.advance(self._program.start(plan))
+            assert isinstance(result, Committed), "from root nothing is copied"
+            self._first = result.handle
         except PlanRefused as refusal:
             happened, said = "refused", str(refusal)
         changed = self._program.snapshot() != before

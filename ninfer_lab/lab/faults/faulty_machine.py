@@ -13,10 +13,13 @@ from typing import assert_never
 
 from torch import Tensor
 
+from ninfer_lab.contract.capacity import KvPool
 from ninfer_lab.contract.errors import NinferLabError
-from ninfer_lab.contract.ids import LaneId, PageId, StateSlotId
+from ninfer_lab.contract.ids import HostGranuleId, HostSlotId, LaneId, PageId, StateSlotId
 from ninfer_lab.contract.machine_api import MachineApi
+from ninfer_lab.contract.machine_work import TransferDirection
 from ninfer_lab.contract.options import PAGE_TOKENS
+from ninfer_lab.contract.transfer import Transfer
 from ninfer_lab.contract.work import Cut, ForwardRow, ForwardStep, PageCopy, StateAccess
 from ninfer_lab.lab.faults.fault import Fault
 from ninfer_lab.lab.restore_proof.forward_tap import PassThrough, TensorMachine, with_tensors
@@ -50,7 +53,7 @@ class FaultyMachine(PassThrough):
         """The next request that is restored meets the fault."""
         self._is_armed = True
 
-    def bind(self, lane: LaneId, pages: Sequence[PageId]) -> None:
+    def bind(self, lane: LaneId, pool: KvPool, pages: Sequence[PageId]) -> None:
         table = tuple(pages)
         if self._is_armed and table:
             self._restored_lane = lane
@@ -61,15 +64,16 @@ class FaultyMachine(PassThrough):
                 if len(table) <= SECOND_PAGE + 1:
                     raise _no_chance(f"a table of {len(table)} pages", "two full pages and a tail")
                 table = (table[SECOND_PAGE], table[FIRST_PAGE], *table[2:])
-        self.inner.bind(lane, table)
+        self.inner.bind(lane, pool, table)
 
-    def extend(self, lane: LaneId, pages: Sequence[PageId]) -> None:
-        table = self.inner.row_table(lane)
+    def extend(self, lane: LaneId, pool: KvPool, pages: Sequence[PageId]) -> None:
+        table = self.inner.row_table(lane, pool)
         if lane == self._restored_lane and table and self._commits(Fault.STALE_ROW_TABLE):
             pages = (table[-1],) * len(pages)
-        self.inner.extend(lane, pages)
+        self.inner.extend(lane, pool, pages)
 
     def copy_pages(self, copies: Sequence[PageCopy]) -> None:
+        self._memory.copied(copies)
         if self._restored_lane is not None:
             if self._commits(Fault.LOST_COPY):
                 return
@@ -78,6 +82,10 @@ class FaultyMachine(PassThrough):
                     self._copy_half(copy)
                 return
         self.inner.copy_pages(copies)
+
+    def start_transfer(self, transfer: Transfer) -> None:
+        self._memory.moved(transfer)
+        self.inner.start_transfer(transfer)
 
     def unbind(self, lane: LaneId) -> None:
         if lane == self._restored_lane:
@@ -160,7 +168,7 @@ class FaultyMachine(PassThrough):
         self.tensors.page_slice(copy.destination).flatten()[:half].copy_(source[:half])
 
     def _swap_planes(self, lane: LaneId) -> None:
-        table = self.inner.row_table(lane)
+        table = self.inner.row_table(lane, KvPool.MAIN)
         assert table, "a restored row has pages"
         page = self.tensors.page_slice(table[FIRST_PAGE])  # [L, 2, S, H, D]
         keys = page[:, KEYS].clone()
@@ -188,6 +196,8 @@ class _Memory:
         self._roots_count = 0
         self._slots: dict[StateSlotId, _Written] = {}
         self._pages: dict[PageId, int] = {}
+        self._host_slots: dict[HostSlotId, _Written] = {}
+        self._host_pages: dict[HostGranuleId, int] = {}
 
     def before(self, step: ForwardStep, machine: TensorMachine) -> None:
         """A forward is about to run."""
@@ -201,11 +211,30 @@ class _Memory:
                 cut.state_write_slot, None
             )  # so that the slots stay in order of writing
             self._slots[cut.state_write_slot] = written
-            table = machine.row_table(row.lane)
+            table = machine.row_table(row.lane, KvPool.MAIN)
             assert table is not None
             first, last = cut.start_tokens // PAGE_TOKENS, (cut.end_tokens - 1) // PAGE_TOKENS
             for page in table[first : last + 1]:
                 self._pages[page] = written.root
+
+    def copied(self, copies: Sequence[PageCopy]) -> None:
+        """Partial tails are about to stand twice."""
+        for copy in copies:
+            self._pages[copy.destination] = self._pages[copy.source]
+
+    def moved(self, transfer: Transfer) -> None:
+        """Contents are about to stand in the other tier as well."""
+        if transfer.direction is TransferDirection.D2H:
+            for state in transfer.states:
+                self._host_slots[state.host_slot] = self._slots[state.device_slot]
+            for page in transfer.pages:
+                self._host_pages[page.host_granule] = self._pages[page.device_page]
+            return
+        for state in transfer.states:
+            self._slots.pop(state.device_slot, None)  # so that they stay in order of writing
+            self._slots[state.device_slot] = self._host_slots[state.host_slot]
+        for page in transfer.pages:
+            self._pages[page.device_page] = self._host_pages[page.host_granule]
 
     def image_before(self, slot: StateSlotId) -> tuple[Tensor, Tensor]:
         """The image in a slot as it was before the forward that wrote it last."""

@@ -2,7 +2,8 @@
 
 Owns the law OWN-6 on the machine's memory: a digest of every checkpoint's image and of the keys and
 values it covers, taken when it is first seen and compared whenever it is looked at again. Reads
-tensors and a snapshot; a checkpoint may move to another slot or page, its bytes may not change.
+tensors and a snapshot; a checkpoint may move to another slot, page or tier, and may have replicas
+in both; its bytes may not change and may not differ between them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from ninfer_lab.contract.checkpoint import CheckpointSummary
 from ninfer_lab.contract.errors import InvariantBroken
 from ninfer_lab.contract.ids import CheckpointRef
 from ninfer_lab.contract.placement import CheckpointPlacement, LedgerSnapshot
-from ninfer_lab.lab.restore_proof.cold_run import covered_pages
+from ninfer_lab.lab.restore_proof.replicas import Replicas
+from ninfer_lab.models.qwen3_5.host_tensors import HostTensors
 from ninfer_lab.models.qwen3_5.state_image import DeviceTensors
 
 _DIGEST_BYTES = 16
@@ -28,7 +30,8 @@ class ContentChange:
     """A published checkpoint that is no longer what it was.
 
     Attributes:
-        parts: What changed, in words: the image's two halves, pages by ordinal.
+        parts: What changed, in words: the image's two halves, pages by ordinal, each with its
+            place where that is the Host.
     """
 
     checkpoint: CheckpointSummary
@@ -43,10 +46,15 @@ class ContentWatch:
 
     Look after every step of an engine: between two looks a checkpoint may be deleted or published,
     and then nothing is said of it.
+
+    Args:
+        tensors: Of the machine.
+        host: Beside them.
     """
 
-    def __init__(self, tensors: DeviceTensors) -> None:
+    def __init__(self, tensors: DeviceTensors, host: HostTensors) -> None:
         self._tensors = tensors
+        self._host = host
         self._published: dict[CheckpointRef, dict[str, bytes]] = {}
 
     def look(self, snapshot: LedgerSnapshot) -> tuple[ContentChange, ...]:
@@ -55,16 +63,20 @@ class ContentWatch:
         Args:
             snapshot: Of the ledger now; checkpoints of active lineages are looked at as well.
         """
+        replicas = Replicas(self._tensors, self._host, snapshot)
         now = {
-            placement.summary.ref: (placement.summary, self._digests(placement))
+            placement.summary.ref: (placement.summary, _digests(replicas, placement))
             for placement in _checkpoints(snapshot)
         }
         changes = tuple(
             ContentChange(checkpoint=summary, parts=parts)
             for ref, (summary, digests) in now.items()
-            if (parts := _changed(self._published.get(ref, digests), digests))
+            if (parts := _changed(self._published.get(ref, {}), digests))
         )
-        self._published = {ref: digests for ref, (_, digests) in now.items()}
+        self._published = {
+            ref: {digest.part: digest.content for digest in reversed(digests)}
+            for ref, (_, digests) in now.items()
+        }
         return changes
 
     def require(self, snapshot: LedgerSnapshot) -> None:
@@ -77,11 +89,14 @@ class ContentWatch:
         if changes:
             raise InvariantBroken("OWN-6 published content", "; ".join(map(str, changes)))
 
-    def _digests(self, placement: CheckpointPlacement) -> dict[str, bytes]:
-        conv, recurrent = self._tensors.state_slice(placement.state_slot)
-        parts = {"conv": _digest(conv), "recurrent": _digest(recurrent)}
-        covered = covered_pages(self._tensors, placement.pages, placement.summary.frontier_tokens)
-        return parts | {f"page {i}": _digest(page) for i, page in enumerate(covered)}
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Digest:
+    """Of one replica of one part."""
+
+    part: str
+    place: str
+    content: bytes
 
 
 def _checkpoints(snapshot: LedgerSnapshot) -> tuple[CheckpointPlacement, ...]:
@@ -90,8 +105,17 @@ def _checkpoints(snapshot: LedgerSnapshot) -> tuple[CheckpointPlacement, ...]:
     return (*inactive, *active)
 
 
-def _changed(before: dict[str, bytes], now: dict[str, bytes]) -> tuple[str, ...]:
-    return tuple(part for part in now if before.get(part) != now[part])
+def _digests(replicas: Replicas, placement: CheckpointPlacement) -> tuple[_Digest, ...]:
+    return tuple(
+        _Digest(part=part.name, place=part.place, content=_digest(part.tensor))
+        for part in replicas.of(placement)
+    )
+
+
+def _changed(before: dict[str, bytes], now: tuple[_Digest, ...]) -> tuple[str, ...]:
+    """Places whose bytes are not the part's; one that is new is what its first replica says."""
+    known = {digest.part: digest.content for digest in reversed(now)} | before
+    return tuple(digest.place for digest in now if digest.content != known[digest.part])
 
 
 def _digest(tensor: Tensor) -> bytes:

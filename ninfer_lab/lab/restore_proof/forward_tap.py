@@ -12,10 +12,13 @@ from typing import Protocol, runtime_checkable
 
 from torch import Tensor
 
+from ninfer_lab.contract.capacity import KvPool
 from ninfer_lab.contract.errors import NinferLabError
 from ninfer_lab.contract.ids import LaneId, PageId
 from ninfer_lab.contract.machine_api import MachineApi
+from ninfer_lab.contract.transfer import Transfer
 from ninfer_lab.contract.work import ForwardResult, ForwardStep, PageCopy
+from ninfer_lab.models.qwen3_5.host_tensors import HostTensors
 from ninfer_lab.models.qwen3_5.model import HybridModel
 from ninfer_lab.models.qwen3_5.state_image import DeviceTensors
 
@@ -27,6 +30,11 @@ class TensorMachine(MachineApi, Protocol):
     @property
     def tensors(self) -> DeviceTensors:
         """State slots and pages."""
+        ...
+
+    @property
+    def host_tensors(self) -> HostTensors:
+        """Host slots and the arena."""
         ...
 
     @property
@@ -68,6 +76,10 @@ class PassThrough:
         return self.inner.tensors
 
     @property
+    def host_tensors(self) -> HostTensors:
+        return self.inner.host_tensors
+
+    @property
     def model(self) -> HybridModel:
         return self.inner.model
 
@@ -75,23 +87,29 @@ class PassThrough:
     def last_logits(self) -> Tensor | None:
         return self.inner.last_logits
 
-    def bind(self, lane: LaneId, pages: Sequence[PageId]) -> None:
-        self.inner.bind(lane, pages)
+    def bind(self, lane: LaneId, pool: KvPool, pages: Sequence[PageId]) -> None:
+        self.inner.bind(lane, pool, pages)
 
-    def extend(self, lane: LaneId, pages: Sequence[PageId]) -> None:
-        self.inner.extend(lane, pages)
+    def extend(self, lane: LaneId, pool: KvPool, pages: Sequence[PageId]) -> None:
+        self.inner.extend(lane, pool, pages)
 
-    def replace_tail(self, lane: LaneId, page: PageId) -> None:
-        self.inner.replace_tail(lane, page)
+    def replace_tail(self, lane: LaneId, pool: KvPool, page: PageId) -> None:
+        self.inner.replace_tail(lane, pool, page)
 
     def unbind(self, lane: LaneId) -> None:
         self.inner.unbind(lane)
 
-    def row_table(self, lane: LaneId) -> tuple[PageId, ...] | None:
-        return self.inner.row_table(lane)
+    def row_table(self, lane: LaneId, pool: KvPool) -> tuple[PageId, ...] | None:
+        return self.inner.row_table(lane, pool)
 
     def copy_pages(self, copies: Sequence[PageCopy]) -> None:
         self.inner.copy_pages(copies)
+
+    def start_transfer(self, transfer: Transfer) -> None:
+        self.inner.start_transfer(transfer)
+
+    def transfer_is_done(self) -> bool:
+        return self.inner.transfer_is_done()
 
     def submit(self, step: ForwardStep) -> None:
         self.inner.submit(step)

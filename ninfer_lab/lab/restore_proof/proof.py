@@ -23,9 +23,10 @@ from ninfer_lab.contract.target import StateTransition
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.contract.work import ForwardPhase
 from ninfer_lab.engine.engine import Engine
-from ninfer_lab.lab.restore_proof.cold_run import ColdRun, covered_pages, relative_rms, same_bits
+from ninfer_lab.lab.restore_proof.cold_run import ColdRun, relative_rms, same_bits
 from ninfer_lab.lab.restore_proof.forward_tap import ForwardTap
 from ninfer_lab.lab.restore_proof.lineage import Lineage, LineageBook
+from ninfer_lab.lab.restore_proof.replicas import Replicas
 
 
 class Decomposition(Enum):
@@ -199,19 +200,17 @@ class Prover:
         )
 
     def _differing_parts(self, checkpoint: CheckpointPlacement) -> Iterator[str]:
-        tensors, frontier = self._tap.tensors, checkpoint.summary.frontier_tokens
-        images = zip(tensors.state_slice(checkpoint.state_slot), self._cold.image(), strict=True)
-        for name, (found, expected) in zip(("conv", "recurrent"), images, strict=True):
-            if not same_bits(found, expected):
-                yield name
-        pages = zip(
-            covered_pages(tensors, checkpoint.pages, frontier),
-            self._cold.covered(frontier),
-            strict=True,
-        )
-        for ordinal, (found, expected) in enumerate(pages):
-            if not same_bits(found, expected):
-                yield f"page {ordinal}"
+        """Places whose bytes are not the cold run's, on the Device and on the Host."""
+        conv, recurrent = self._cold.image()
+        expected = {"conv": conv, "recurrent": recurrent}
+        covered = self._cold.covered(checkpoint.summary.frontier_tokens)
+        expected |= {f"page {ordinal}": page for ordinal, page in enumerate(covered)}
+        ledger = self._engine.describe().ledger
+        parts = Replicas(self._tap.tensors, self._tap.host_tensors, ledger).of(checkpoint)
+        yield from sorted(expected.keys() - {part.name for part in parts})
+        for part in parts:
+            if not same_bits(part.tensor, expected[part.name].to(part.tensor.device)):
+                yield part.place
 
     def _history(self, request: RequestId) -> TokenSpan:
         """Prompt and accepted output."""

@@ -64,7 +64,7 @@ class WatchedEngine:
         (self.tap,) = taps
         self.prompts: dict[RequestId, TokenSpan] = {}
         self._frontend = frontend
-        self._watch = ContentWatch(self.tap.tensors)
+        self._watch = ContentWatch(self.tap.tensors, self.tap.host_tensors)
         self._changes: list[ContentChange] = []
         self._broken_laws: list[str] = []
         self._before: ControllerSnapshot | None = None

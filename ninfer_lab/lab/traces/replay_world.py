@@ -28,7 +28,11 @@ from ninfer_lab.frontend.prepared_prompt import Frontend
 from ninfer_lab.lab.worlds import RTX_5090
 from ninfer_lab.models.qwen3_5.config import ModelGeometry
 from ninfer_lab.models.qwen3_5.geometries import QWEN3_5_27B
-from ninfer_lab.models.qwen3_5.measurement import kv_page_bytes, prefill_signature
+from ninfer_lab.models.qwen3_5.measurement import (
+    kv_page_bytes,
+    prefill_signature,
+    state_image_bytes,
+)
 
 REPLAY_OPTIONS = EngineOptions(
     max_concurrency=8,
@@ -99,5 +103,9 @@ def dense_27b(options: EngineOptions = REPLAY_OPTIONS) -> ReplayWorld:
         shipped=shipped_presets(),
     )
     decode = decode_timing(RTX_5090_27B, kv_bytes_per_token=page_bytes // PAGE_TOKENS)
-    device = SimulatedDevice(timing=timing_from_model(model, decode), kv_page_bytes=page_bytes)
+    device = SimulatedDevice(
+        timing=timing_from_model(model, decode),
+        kv_page_bytes=page_bytes,
+        state_image_bytes=state_image_bytes(geometry, geometry.stored_dtype),
+    )
     return ReplayWorld(name="27b", geometry=geometry, device=device, options=options)
