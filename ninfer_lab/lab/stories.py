@@ -30,7 +30,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import assert_never
 
@@ -39,7 +38,6 @@ from ninfer_lab.contract.errors import NinferLabError
 from ninfer_lab.contract.ids import SessionKey
 from ninfer_lab.contract.options import (
     CacheMode,
-    ContextCache,
     EngineOptions,
     RequestOptions,
     Sampling,
@@ -67,6 +65,7 @@ from ninfer_lab.lab.story_fields import (
     text_of_duration,
     text_of_text,
 )
+from ninfer_lab.lab.story_options import read_options, written_options
 
 SUFFIX = ".story"
 
@@ -137,7 +136,7 @@ def parse(text: str, *, file_name: str = "story") -> Story:
     story = Story(
         title=_head(heads, "story", start),
         setting=_head(heads, "setting", start),
-        options=EngineOptions() if options is None else _options(options),
+        options=EngineOptions() if options is None else read_options(options),
         steps=tuple(steps),
     )
     _check_whole(story, start)
@@ -154,27 +153,6 @@ def _head(heads: dict[str, Block], kind: str, start: Place) -> str:
     if block.fields or not block.rest:
         block.place.refuse(kind, found=block.header, legal=f"`{kind}` and a text, on one line")
     return block.rest
-
-
-def _options(block: Block) -> EngineOptions:
-    given = block.by_name(tuple(each.name for each in fields(EngineOptions)))
-    cache = given.pop("context_cache", None)
-    counts = {name: each.count() for name, each in given.items()}
-    try:
-        options = EngineOptions(
-            context_cache=ContextCache.ENABLED if cache is None else _cache(cache),
-            **counts,
-        )
-        options.resolve()
-    except StoryError:
-        raise
-    except NinferLabError as error:
-        block.place.refuse(error.what, found=error.found, legal=error.legal)
-    return options
-
-
-def _cache(written: Field) -> ContextCache:
-    return written.choice({mode.value: mode for mode in ContextCache})
 
 
 def _repeat(block: Block) -> Repeat:
@@ -325,11 +303,7 @@ def _check_whole(story: Story, start: Place) -> None:
 def text_of(story: Story) -> str:
     """The story as text; comments and the layout of the file it came from are not in it."""
     lines = [f"story {story.title}", f"setting {story.setting}"]
-    options = [
-        f"{INDENT}{each.name}: {value.value if isinstance(value, ContextCache) else value}"
-        for each in fields(EngineOptions)
-        if (value := getattr(story.options, each.name)) != each.default
-    ]
+    options = [f"{INDENT}{name}: {text}" for name, text in written_options(story.options)]
     lines += ["", "options", *options] if options else []
     for step in story.steps:
         lines.append("")

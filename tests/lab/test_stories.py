@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ninfer_lab.contract.ids import SessionKey
-from ninfer_lab.contract.options import CacheMode, ContextCache, EngineOptions, RequestOptions
+from ninfer_lab.contract.options import (
+    CacheMode,
+    ContextCache,
+    EngineOptions,
+    RequestOptions,
+    SpeculativeBackend,
+)
 from ninfer_lab.contract.options import Sampling as DrawOptions
 from ninfer_lab.contract.prompt import Message, Role
 from ninfer_lab.lab import stories
@@ -144,7 +150,19 @@ _stories = st.builds(
     Story,
     title=st.from_regex(r"[A-Za-z][a-z ]{0,9}\?", fullmatch=True),
     setting=_names,
-    options=st.builds(EngineOptions, max_concurrency=st.integers(1, 8)),
+    options=st.builds(
+        EngineOptions,
+        max_concurrency=st.integers(1, 8),
+        host_state_slots=st.none() | st.integers(0, 4),
+        backend=st.none()
+        | st.builds(
+            SpeculativeBackend,
+            kv_capacity_tokens=st.none() | st.just(2**22),
+            lag_tokens=st.integers(0, 3),
+        ),
+        kv_lease_growth=st.booleans(),
+        backfill=st.booleans(),
+    ),
     steps=st.lists(_asks() | _repeats, min_size=1, max_size=3).map(tuple),
 )
 
@@ -214,6 +232,14 @@ HEAD = "story t\nsetting tiny\n"
         (
             HEAD + "options\n  max_concurrency: 9\nchat\n  user: x\n",
             "s, line 3, options.max_concurrency: found 9; legal: 1 <= max_concurrency <= 8",
+        ),
+        (
+            HEAD + "options\n  backfill: yes\nchat\n  user: x\n",
+            "s, line 4, backfill: found yes; legal: on or off",
+        ),
+        (
+            HEAD + "options\n  backend_kv_capacity_tokens: 9\nchat\n  user: x\n",
+            "s, line 4, backend_kv_capacity_tokens: found 9; legal: none without backend_lag",
         ),
         (HEAD + "options\n  lanes: 9\nchat\n  user: x\n", "s, line 4, lanes: found no field"),
         (HEAD + "repeat 0 rounds\n", "s, line 3, repeat: found repeat 0 rounds"),
