@@ -48,6 +48,11 @@ class MachineApi(Protocol):
 
         Forwards and page copies may run beside it. They may read what it reads; they touch nothing
         that it writes, and write nothing that it reads.
+
+        Raises:
+            InvariantBroken: A place that is not there; nothing was copied.
+            Exception: The machine's own, if the copies could not be started; nothing is in flight
+                then, and what the destinations hold is undefined.
         """
         ...
 

@@ -17,7 +17,7 @@ from ninfer_lab.machine.charged_time import ChargedTime
 from ninfer_lab.machine.copy_streams import CopyStream, copies_for
 from ninfer_lab.machine.lane_tables import LaneTables
 from ninfer_lab.machine.sampling import draw_tokens
-from ninfer_lab.machine.tensor_transfers import copies_of, refuse_other_pools
+from ninfer_lab.machine.tensor_transfers import copies_of, places_of_program, refuse_other_pools
 from ninfer_lab.models.qwen3_5.forward_rows import DecodeRow, PrefillRow
 from ninfer_lab.models.qwen3_5.host_tensors import HostTensors
 from ninfer_lab.models.qwen3_5.model import HybridModel, PrefillLogits
@@ -87,7 +87,8 @@ class TorchMachine(LaneTables):
     def copy_pages(self, copies: Sequence[PageCopy]) -> None:
         for copy in copies:
             refuse_other_pools(copy.pool)
-            self._tensors.copy_page(copy.source, copy.destination)
+            with places_of_program():
+                self._tensors.copy_page(copy.source, copy.destination)
         if self._charged is not None:
             self._charged.charge_page_copies(copies)
 

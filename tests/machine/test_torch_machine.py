@@ -230,10 +230,15 @@ def test_a_demoted_image_is_whole_and_its_source_stays_as_it_is() -> None:  # sp
 def test_a_place_that_is_not_there_is_refused_before_anything_is_copied(wrong: Transfer) -> None:
     device = machine()
     device.tensors.kv_pages.fill_(1)
-    with pytest.raises(ValueError, match="legal: 0 <="):
+    with pytest.raises(InvariantBroken, match=r"MACHINE places.* legal: 0 <="):
         device.start_transfer(wrong)
     assert (device.host_tensors.kv_arena == 0xFF).all()
     assert device.next_completion_ns() is None
+
+
+def test_a_page_copy_to_nowhere_is_a_broken_law_and_no_failed_copy() -> None:
+    with pytest.raises(InvariantBroken, match=f"found {PAGES_COUNT}; legal: 0 <= page"):
+        machine().copy_pages((PageCopy(source=PageId(0), destination=PageId(PAGES_COUNT)),))
 
 
 @pytest.mark.parametrize(
