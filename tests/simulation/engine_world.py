@@ -15,7 +15,13 @@ from ninfer_lab.contract.clock import VirtualClock
 from ninfer_lab.contract.events import Event, RequestAdmitted, RequestFinished
 from ninfer_lab.contract.ids import RequestId, SessionKey
 from ninfer_lab.contract.machine_api import MachineApi
-from ninfer_lab.contract.options import CacheMode, EngineOptions, RequestOptions, ResolvedOptions
+from ninfer_lab.contract.options import (
+    CacheMode,
+    EngineOptions,
+    KvPageBytes,
+    RequestOptions,
+    ResolvedOptions,
+)
 from ninfer_lab.contract.output import OutputRules
 from ninfer_lab.contract.prompt import (
     RAW_TOKENS,
@@ -37,6 +43,9 @@ from ninfer_lab.frontend.accepted_output import AcceptedOutput
 from ninfer_lab.frontend.prepared_prompt import Frontend
 from simulation.content_machine import VOCABULARY_TOKENS, ContentMachine
 from simulation.watched_controller import WatchedController
+
+MAIN_PAGE_BYTES, BACKEND_PAGE_BYTES, STATE_IMAGE_BYTES = 400, 100, 1_000
+"""Small, and not all the same."""
 
 STEPS_LIMIT = 3_000
 """No world here needs more steps; one that does is not getting anywhere (INV-15)."""
@@ -188,9 +197,11 @@ def engine_world(
         with_text: Whether tokens are code points.
     """
     options = options or EngineOptions(max_context_tokens=256, prefill_chunk_tokens=128)
-    resolved = options.resolve()
+    backend = None if options.backend is None else BACKEND_PAGE_BYTES
+    page_bytes = KvPageBytes(main=MAIN_PAGE_BYTES, backend=backend)
+    resolved = options.resolve(page_bytes, state_image_bytes=STATE_IMAGE_BYTES)
     clock = VirtualClock()
-    machine = ContentMachine(resolved.capacity, clock)
+    machine = ContentMachine(resolved.capacity, clock, options.backend)
     controller = WatchedController(design(resolved, machine), machine, resolved)
     frontend = HandMadeFrontend(with_text=with_text)
     engine = Engine(

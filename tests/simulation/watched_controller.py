@@ -6,16 +6,21 @@ from the ledger, and hands them to the machine as the truth to compare with.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ninfer_lab.contract.cache_controller import (
     Admission,
+    AdmissionAborted,
     Admitted,
     CacheController,
     ControllerSnapshot,
+    PermanentlyInfeasible,
+    TemporarilyBlocked,
 )
 from ninfer_lab.contract.candidate import AdmissionRequest, ReusePath
 from ninfer_lab.contract.capacity import Occupancy
 from ninfer_lab.contract.errors import InvariantBroken
-from ninfer_lab.contract.ids import SequenceHandle
+from ninfer_lab.contract.ids import RequestId, SequenceHandle
 from ninfer_lab.contract.options import CacheMode, ResolvedOptions
 from ninfer_lab.contract.result import CaptureResult, SequenceEnd, Settlement
 from ninfer_lab.contract.work import Cut
@@ -39,6 +44,7 @@ class WatchedController:
         self._options = options
         self._machine = machine
         self._seen = design.describe()
+        self._begun: AdmissionRequest | None = None
         self.checks_count = 0
 
     @property
@@ -48,13 +54,50 @@ class WatchedController:
     def admit(self, request: AdmissionRequest) -> Admission:
         before = self._seen
         admission = self._design.admit(request)
+        self._begun = request
         if isinstance(admission, Admitted):
-            self._machine.truth[admission.handle.lane] = list(request.prompt.tokens)
-            _require_lawful(request, admission)
+            self._admitted(request, admission)
         self._look()
-        if not isinstance(admission, Admitted) and self._seen != before:
+        unchanged = (TemporarilyBlocked, PermanentlyInfeasible)
+        if isinstance(admission, unchanged) and self._seen != before:
             raise InvariantBroken("INV-17", f"{admission} has changed what is held")
         return admission
+
+    def poll(self) -> Admitted | AdmissionAborted | None:
+        ended = self._design.poll()
+        if isinstance(ended, Admitted):
+            assert self._begun is not None
+            self._admitted(self._begun, ended)
+        self._look()
+        return ended
+
+    def cancel_admission(self) -> None:
+        self._design.cancel_admission()
+
+    def may_backfill(
+        self,
+        head: AdmissionRequest,
+        borrower: AdmissionRequest,
+        donors: Mapping[RequestId, SequenceHandle],
+    ) -> bool:
+        before = self._seen
+        proven = self._design.may_backfill(head, borrower, donors)
+        self._look()
+        if self._seen != before:
+            raise InvariantBroken("INV-17", "a proof has changed what is held")
+        return proven
+
+    def can_run(self, handle: SequenceHandle) -> bool:
+        return self._design.can_run(handle)
+
+    def grow_lease(self, handle: SequenceHandle) -> bool:
+        has_pages = self._design.grow_lease(handle)
+        self._look()
+        return has_pages
+
+    def _admitted(self, request: AdmissionRequest, admission: Admitted) -> None:
+        self._machine.truth[admission.handle.lane] = list(request.prompt.tokens)
+        _require_lawful(request, admission)
 
     def next_cut(self, handle: SequenceHandle) -> Cut:
         cut = self._design.next_cut(handle)
