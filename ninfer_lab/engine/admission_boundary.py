@@ -61,9 +61,13 @@ class AdmissionBoundary:
         self._opened_ns = 0
 
     @property
-    def opening(self) -> RequestId | None:
-        """Whose transition is under way; one at a time (INV-9)."""
-        return None if self._opening is None else self._opening.id
+    def is_open(self) -> bool:
+        """Whether a transition is under way; there is one at a time (INV-9)."""
+        return self._opening is not None
+
+    def is_opening(self, request: RequestId) -> bool:
+        """Whether it is this request's."""
+        return self._opening is not None and self._opening.id == request
 
     # ── the transition under way ────────────────────────────────────────────────────────────────
 

@@ -120,7 +120,7 @@ class Engine:
         with deferred_interrupts():
             try:
                 self._boundary.advance()
-                if self._boundary.opening is None:
+                if not self._boundary.is_open:
                     self._settle_pending()
                     self._boundary.admit()
                 self._run_next_forward()
@@ -134,12 +134,12 @@ class Engine:
         choice = self._scheduler.next_forward(resting=self._resting_lanes())
         if choice is not None:
             self._run_forward(choice)
-        elif self._boundary.opening is not None:
+        elif self._boundary.is_open:
             self._wait_for_transfer()
 
     def _resting_lanes(self) -> frozenset[LaneId]:
         """Lanes that may not run beside the transition under way (TXN-7), or have ended."""
-        if self._boundary.opening is None:
+        if not self._boundary.is_open:
             return frozenset()
         return frozenset(
             request.handle.lane
@@ -211,7 +211,7 @@ class Engine:
         Beside a transition nothing settles: the request keeps its guarantee until that is closed.
         """
         answer = self._closed_answer(request, reason)
-        if self._boundary.opening is not None:
+        if self._boundary.is_open:
             request.terminal_pending = PendingEnd(reason=reason, error=error)
             return
         end = SequenceEnd.KEEP_CHECKPOINTS if error is not None else request.end_for(answer)
@@ -305,9 +305,9 @@ class Engine:
         """Wherever the request is on its way. One whose copies are under way may yet become Active
         while it is taken back, and then ends as any active one does.
         """
-        if self._boundary.opening == request.id:
+        if self._boundary.is_opening(request.id):
             self._boundary.cancel()
-            while self._boundary.opening is not None:
+            while self._boundary.is_open:
                 self._wait_for_transfer()
                 self._boundary.advance()
             self._settle_pending()
