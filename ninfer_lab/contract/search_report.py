@@ -95,7 +95,9 @@ class TargetVerdict:
         """Why it cannot be carried out, or that it can."""
         if self.violations:
             others = len(self.violations) - 1
-            return f"does not fit: {self.violations[0]}" + (f" and {others} more" if others else "")
+            return f"does not fit: {self.violations[0]}" + (
+                f" (and {others} more)" if others else ""
+            )
         return "fits" if self.has_publication_slot else "no catalog slot"
 
     def __str__(self) -> str:
@@ -114,6 +116,7 @@ class StopReason(Enum):
     """Why no further target was looked at."""
 
     IDENTITY_FITS = "an identity target fits, so nothing is released"
+    PRESSURE_FITS = "no identity target fits; this one does, with other owners degraded or gone"
     MAXIMAL_FITS = "no identity target fits; root does, with everything unprotected released"
     NOTHING_FITS = "not even root with everything unprotected released fits now"
 
@@ -177,12 +180,21 @@ class SearchReport:
         """Why the search ended."""
         if self.chosen is None:
             return StopReason.NOTHING_FITS
-        return StopReason.MAXIMAL_FITS if self.maximal_fallback else StopReason.IDENTITY_FITS
+        if self.maximal_fallback:
+            return StopReason.MAXIMAL_FITS
+        identity = self.verdicts[self.chosen].is_identity
+        return StopReason.IDENTITY_FITS if identity else StopReason.PRESSURE_FITS
 
     @property
     def maximal_fallback(self) -> bool:
-        """Whether everything unprotected had to go (SRCH-3)."""
-        return self.winner is not None and not self.winner.is_identity
+        """Whether it came to root with owners released and none kept in a lesser form (SRCH-3)."""
+        winner = self.winner
+        return (
+            winner is not None
+            and winner.owner is None
+            and bool(winner.evicted)
+            and not winner.degraded
+        )
 
     def decision(self) -> SearchReport:
         """The same choice without the crowd: winner, best identity, deepest offer, and counts.

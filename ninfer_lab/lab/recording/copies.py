@@ -7,7 +7,7 @@ Source: spec RCD-1, COST-2.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import polars as pl
 
@@ -17,7 +17,6 @@ from ninfer_lab.contract.events import (
     Event,
     RequestAdmitted,
     TransitionEnded,
-    TransitionStarted,
 )
 from ninfer_lab.contract.machine_work import (
     MachineWork,
@@ -40,6 +39,7 @@ _TRANSFERS = {
 _WHY = {
     (TransferPhase.PRESSURE_TO_HOST, TransferDirection.D2H): "what victims keep is saved to Host",
     (TransferPhase.CANDIDATE, TransferDirection.H2D): "the source is restored",
+    (TransferPhase.CANDIDATE, TransferDirection.D2D): "tail for a new writer at activation",
 }
 
 
@@ -47,7 +47,7 @@ def transfers(
     events: Iterable[Event], options: ResolvedOptions, page_bytes: KvPageBytes | None
 ) -> pl.DataFrame:
     """One row per batch of copies: between the tiers, and the partial tails that a new writer gets
-    for itself (KV-4).
+    for itself (KV-4). Of a transition that was aborted it says what was asked for.
 
     Args:
         events: Of one run.
@@ -57,13 +57,12 @@ def transfers(
     rows: list[dict[str, object]] = []
     for event in events:
         match event:
-            case TransitionStarted():
-                crossing = [batch for batch in event.work.transfers if batch.crosses_tiers]
-                rows += [_batch_row(event, batch, _why(batch), pages=None) for batch in crossing]
-            case RequestAdmitted() if event.cow_pages and event.report.winner is not None:
-                why = "tail for a new writer at activation"
-                for batch in _within_device(event.report.winner.work):
-                    rows.append(_batch_row(event, batch, why, pages=event.cow_pages))
+            case RequestAdmitted() if event.report.winner is not None:
+                work = event.report.winner.work
+                rows += [_batch_row(event, batch, event.cow_pages) for batch in work.transfers]
+            case TransitionEnded() if event.report is not None:
+                crossing = (batch for batch in event.work.transfers if batch.crosses_tiers)
+                rows += [_batch_row(event, batch, 0) for batch in crossing]
             case CaptureTried() if event.result.checkpoint is not None:
                 tails = _partial_tails(event.result.frontier_tokens, options)
                 if tails:
@@ -113,14 +112,14 @@ def transitions(events: Iterable[Event]) -> pl.DataFrame:
 
 
 def _batch_row(
-    event: TransitionStarted | RequestAdmitted, batch: TransferBatch, why: str, pages: int | None
+    event: RequestAdmitted | TransitionEnded, batch: TransferBatch, cow_pages: int
 ) -> dict[str, object]:
     return {
         "request": event.request,
         "at_ms": event.at_ns / 1e6,
         "direction": batch.direction.value,
-        "why": why,
-        "pages": pages,
+        "why": _WHY[batch.phase, batch.direction],
+        "pages": None if batch.crosses_tiers else cow_pages,
         "operations": batch.operation_count,
         "payload_bytes": batch.payload_bytes,
     }
@@ -154,14 +153,6 @@ def _partial_tails(frontier_tokens: int, options: ResolvedOptions) -> tuple[KvPo
         for pool in options.capacity.pools
         if options.coverage_tokens(pool, frontier_tokens) % PAGE_TOKENS
     )
-
-
-def _within_device(work: MachineWork) -> Iterator[TransferBatch]:
-    return (batch for batch in work.transfers if not batch.crosses_tiers)
-
-
-def _why(batch: TransferBatch) -> str:
-    return _WHY.get((batch.phase, batch.direction), batch.phase.value)
 
 
 def _bytes(work: MachineWork, direction: TransferDirection) -> int:
