@@ -65,6 +65,14 @@ class TargetSketch:
         """The owners that go."""
         return tuple(outcome.owner for outcome in self.outcomes if outcome.is_eviction)
 
+    def __str__(self) -> str:
+        parts = [str(self.candidate)]
+        if self.evicted:
+            parts.append("evict " + ", ".join(map(str, self.evicted)))
+        if self.degraded:
+            parts.append("degrade " + ", ".join(map(str, self.degraded)))
+        return "; ".join(parts)
+
     @property
     def degraded(self) -> tuple[OwnerRef, ...]:
         """The owners that stay with less than they have."""

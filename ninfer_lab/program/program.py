@@ -20,6 +20,7 @@ from ninfer_lab.contract.candidate import (
 )
 from ninfer_lab.contract.capacity import ExclusiveResources, Occupancy
 from ninfer_lab.contract.errors import InvariantBroken, PlanRefused
+from ninfer_lab.contract.explanation import Explanation
 from ninfer_lab.contract.ids import (
     CheckpointId,
     CheckpointRef,
@@ -50,6 +51,7 @@ from ninfer_lab.program.execution.forward_step import begin_cut, commit_cut
 from ninfer_lab.program.execution.growth_lease import lease, wanted_lease
 from ninfer_lab.program.planning.backfill_proof import head_keeps_its_room
 from ninfer_lab.program.planning.exact_identity import compare
+from ninfer_lab.program.planning.explanation import Explainer
 from ninfer_lab.program.planning.ladder import ladder
 from ninfer_lab.program.planning.resource_projection import Projector, entitled_tokens
 from ninfer_lab.program.planning.stage_order import StageOrder
@@ -124,6 +126,25 @@ class Program:
             ),
             violations=() if order.fits(uses, post) else order.violations(uses, post),
         )
+
+    def explain(self, assessment: Assessment) -> tuple[Explanation, ...]:
+        """Every inequality that fails, with what makes it up; empty for a feasible target.
+
+        Raises:
+            PlanRefused: Assessed at another revision.
+        """
+        self._require_current("assessment", assessment)
+        target = assessment.target
+        projector = self._projector_now()
+        projected = projector.candidate(target.candidate)
+        explainer = Explainer(
+            projector,
+            projected,
+            target.outcomes,
+            projected.project(target.outcomes),
+            target.candidate.request.request,
+        )
+        return tuple(explainer.explain(str(target), v) for v in assessment.violations)
 
     def ladder(self, owner: OwnerRef) -> tuple[OwnerOutcome, ...]:
         return ladder(self._ledger, self._ledger.continuations.require(owner))

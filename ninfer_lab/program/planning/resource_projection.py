@@ -13,7 +13,7 @@ the commit, Host replicas of what becomes writable are stale and go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from operator import or_
 from typing import NamedTuple
@@ -128,6 +128,10 @@ class CandidateProjector:
         survivors: int = reduce(or_, kept_by_owner.values(), self._projector.active)
         return self.post_state(survivors, [outcome.keeps for outcome in outcomes])
 
+    def neighbours(self, outcomes: Sequence[OwnerOutcome]) -> NeighbourProjector:
+        """All targets that differ from one in a single owner."""
+        return NeighbourProjector(self, self._projector, outcomes)
+
     def post_state(self, survivors: int, keeps: Iterable[ReplicaSet]) -> PostState:
         """The post-state, from what all others keep together.
 
@@ -156,6 +160,11 @@ class CandidateProjector:
             needs=needs,
             committed=self._committed(state, needs, others, destined),
         )
+
+    @property
+    def replicas_going_on(self) -> ReplicaSet:
+        """Replicas of the source and of a consumed owner's kept checkpoints."""
+        return ReplicaSet(self._going_on)
 
     def replicas_held(self, post: PostState) -> ReplicaSet:
         """What the sequence would keep from being released: its lineage and its source, in both
@@ -260,6 +269,47 @@ class CandidateProjector:
             tail_marks=device.put(tail) | host.put(tail),
             entitled_pages=pages_of_tokens(tokens),
         )
+
+
+class NeighbourProjector:
+    """One target, made ready for those that differ from it in what becomes of one owner.
+
+    What all others keep is joined once for every owner, so a neighbour costs one join.
+    """
+
+    def __init__(
+        self,
+        candidate: CandidateProjector,
+        projector: Projector,
+        outcomes: Sequence[OwnerOutcome],
+    ) -> None:
+        self._candidate = candidate
+        self._outcomes = {outcome.owner.id: outcome for outcome in outcomes}
+        consumed = candidate.lineage.consumed
+        kept = {
+            owner: self._outcomes[owner].keeps if owner in self._outcomes else keeps
+            for owner, keeps in projector.kept_by_owner.items()
+            if consumed is None or owner != consumed.ref.id
+        }
+        owners, before = list(kept), [int(projector.active)]
+        for owner in owners:
+            before.append(before[-1] | kept[owner])
+        self._rest: dict[OwnerId, int] = {}
+        after = 0
+        for index in range(len(owners) - 1, -1, -1):
+            self._rest[owners[index]] = before[index] | after
+            after |= kept[owners[index]]
+
+    def project(self, changed: OwnerOutcome) -> PostState:
+        """The post-state with another outcome for one owner."""
+        survivors = self._rest[changed.owner.id] | changed.keeps
+        return self._candidate.post_state(survivors, self._keeps(changed))
+
+    def _keeps(self, changed: OwnerOutcome) -> Iterator[ReplicaSet]:
+        """Ascending by owner; asked for only where something is demoted."""
+        outcomes = {**self._outcomes, changed.owner.id: changed}
+        for owner in sorted(outcomes):
+            yield outcomes[owner].keeps
 
 
 def entitled_tokens(request: AdmissionRequest, options: ResolvedOptions) -> int:
