@@ -118,6 +118,7 @@ class AdmissionBoundary:
                 self._narrator.transition_started(request, answer, now_ns)
                 return False
             case AdmissionAborted():
+                self._narrator.transition_ended(request, answer, now_ns, now_ns)
                 self._give_up(request, answer)
                 return True
             case TemporarilyBlocked():
