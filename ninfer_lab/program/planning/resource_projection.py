@@ -13,7 +13,7 @@ the commit, Host replicas of what becomes writable are stale and go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import or_
 from typing import NamedTuple
@@ -87,11 +87,15 @@ class CandidateProjector:
 
     Attributes:
         lineage: Its source, and what goes on with it.
+        active: Replicas that active sequences keep, whatever is decided.
+        present: Every replica there is.
     """
 
     def __init__(self, projector: Projector, candidate: AdmissionCandidate) -> None:
         ledger = projector.ledger
         self._projector = projector
+        self.active = projector.active
+        self.present = projector.present
         self._ledger = ledger
         self._layout = projector.layout
         self.lineage = source_lineage(ledger.continuations, candidate)
@@ -118,19 +122,9 @@ class CandidateProjector:
         Args:
             outcomes: Of owners inactive at their generations, never the source's.
         """
-        kept_by_owner = self._projector.kept_by_owner
-        if outcomes or self._consumed:
-            kept_by_owner = dict(kept_by_owner)
-            for outcome in outcomes:
-                kept_by_owner[outcome.owner.id] = outcome.keeps
-            if self.lineage.consumed is not None:
-                kept_by_owner[self.lineage.consumed.ref.id] = NOTHING
+        kept_by_owner = self.kept_by_others(outcomes)
         survivors: int = reduce(or_, kept_by_owner.values(), self._projector.active)
         return self.post_state(survivors, [outcome.keeps for outcome in outcomes])
-
-    def neighbours(self, outcomes: Sequence[OwnerOutcome]) -> NeighbourProjector:
-        """All targets that differ from one in a single owner."""
-        return NeighbourProjector(self, self._projector, outcomes)
 
     def post_state(self, survivors: int, keeps: Iterable[ReplicaSet]) -> PostState:
         """The post-state, from what all others keep together.
@@ -160,6 +154,23 @@ class CandidateProjector:
             needs=needs,
             committed=self._committed(state, needs, others, destined),
         )
+
+    def kept_by_others(self, outcomes: Sequence[OwnerOutcome]) -> dict[OwnerId, ReplicaSet]:
+        """What every inactive owner but the consumed one keeps in a target, in no order."""
+        kept_by_owner = dict(self._projector.kept_by_owner)
+        for outcome in outcomes:
+            kept_by_owner[outcome.owner.id] = outcome.keeps
+        if self.lineage.consumed is not None:
+            del kept_by_owner[self.lineage.consumed.ref.id]
+        return kept_by_owner
+
+    @property
+    def source_marks(self) -> ReplicaSet:
+        """Replicas by which the source, its state transition and its tail copies are told."""
+        marks: int = self._image_marks | self._consumed
+        for share in self._shares:
+            marks |= share.tail_marks | share.device.put(share.source_pages)
+        return ReplicaSet(marks)
 
     @property
     def replicas_going_on(self) -> ReplicaSet:
@@ -269,47 +280,6 @@ class CandidateProjector:
             tail_marks=device.put(tail) | host.put(tail),
             entitled_pages=pages_of_tokens(tokens),
         )
-
-
-class NeighbourProjector:
-    """One target, made ready for those that differ from it in what becomes of one owner.
-
-    What all others keep is joined once for every owner, so a neighbour costs one join.
-    """
-
-    def __init__(
-        self,
-        candidate: CandidateProjector,
-        projector: Projector,
-        outcomes: Sequence[OwnerOutcome],
-    ) -> None:
-        self._candidate = candidate
-        self._outcomes = {outcome.owner.id: outcome for outcome in outcomes}
-        consumed = candidate.lineage.consumed
-        kept = {
-            owner: self._outcomes[owner].keeps if owner in self._outcomes else keeps
-            for owner, keeps in projector.kept_by_owner.items()
-            if consumed is None or owner != consumed.ref.id
-        }
-        owners, before = list(kept), [int(projector.active)]
-        for owner in owners:
-            before.append(before[-1] | kept[owner])
-        self._rest: dict[OwnerId, int] = {}
-        after = 0
-        for index in range(len(owners) - 1, -1, -1):
-            self._rest[owners[index]] = before[index] | after
-            after |= kept[owners[index]]
-
-    def project(self, changed: OwnerOutcome) -> PostState:
-        """The post-state with another outcome for one owner."""
-        survivors = self._rest[changed.owner.id] | changed.keeps
-        return self._candidate.post_state(survivors, self._keeps(changed))
-
-    def _keeps(self, changed: OwnerOutcome) -> Iterator[ReplicaSet]:
-        """Ascending by owner; asked for only where something is demoted."""
-        outcomes = {**self._outcomes, changed.owner.id: changed}
-        for owner in sorted(outcomes):
-            yield outcomes[owner].keeps
 
 
 def entitled_tokens(request: AdmissionRequest, options: ResolvedOptions) -> int:

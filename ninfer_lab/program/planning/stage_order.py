@@ -93,6 +93,17 @@ class StageOrder:
         stages.append(StageUse(StageName.COMMITTED, filled, promised))
         return tuple(stages)
 
+    def added(self, uses: tuple[StageUse, ...], alone: int) -> tuple[StageUse, ...]:
+        """The same stages with some replicas more at each but the first, which is now."""
+        d0, d1, d2, d3, d4 = self._there(alone, 0)
+        return (
+            uses[0],
+            *[
+                StageUse(name, (a0 + d0, a1 + d1, a2 + d2, a3 + d3, a4 + d4), reserved)
+                for name, (a0, a1, a2, a3, a4), reserved in uses[1:]
+            ],
+        )
+
     def fits(self, uses: tuple[StageUse, ...], post: PostState) -> bool:
         """Whether every stage fits every capacity, and every extent has found its place."""
         l0, l1, l2, l3, l4 = self._limits
