@@ -17,10 +17,10 @@ from ninfer_lab.contract.events import (
     Event,
     ForwardRan,
     RequestAdmitted,
-    RequestBlocked,
     RequestFinished,
     RequestSubmitted,
 )
+from ninfer_lab.lab.searches import searches
 
 if TYPE_CHECKING:
     from ninfer_lab.lab.faults.trial import FaultTable
@@ -114,7 +114,7 @@ def targets(events: Iterable[Event]) -> pl.DataFrame:
     rows = [
         {
             "request": event.request,
-            "chosen": ordinal == event.report.chosen,
+            "chosen": ordinal == report.chosen,
             "path": verdict.path.value,
             "disposition": None if verdict.disposition is None else verdict.disposition.value,
             "owner": verdict.owner,
@@ -128,9 +128,8 @@ def targets(events: Iterable[Event]) -> pl.DataFrame:
             "state": verdict.state.value,
             "verdict": verdict.judgement,
         }
-        for event in events
-        if isinstance(event, RequestAdmitted | RequestBlocked)
-        for ordinal, verdict in enumerate(event.report.verdicts)
+        for event, report in searches(events)
+        for ordinal, verdict in enumerate(report.verdicts)
     ]
     return pl.DataFrame(rows, schema=_TARGETS_SCHEMA)
 

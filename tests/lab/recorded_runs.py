@@ -41,6 +41,8 @@ OPTIONS = EngineOptions(
     prefill_chunk_tokens=128,
     device_state_slots=2,
     max_private_continuations=4,
+    host_state_slots=3,
+    host_kv_capacity_bytes=10 * PAGE_BYTES,
 )
 
 _COPY = TransferTiming(batch_ns=1_000, operation_ns=100, ns_per_byte_q32=2**30)
@@ -63,6 +65,7 @@ def simulated_engine(
     options: EngineOptions = OPTIONS,
     recording: RecordingOptions = DECISIONS_ONLY,
     failing_forwards: frozenset[int] = frozenset(),
+    failing_transfers: frozenset[int] = frozenset(),
 ) -> Engine:
     """An engine without tensors whose answers are seeded."""
     return assemble_simulated(
@@ -73,6 +76,7 @@ def simulated_engine(
             vocabulary_tokens=VOCABULARY_TOKENS,
             frontend=Frontend(),
             failing_forwards=failing_forwards,
+            failing_transfers=failing_transfers,
             clock=VirtualClock(),
             recording=recording,
         ),
@@ -80,7 +84,9 @@ def simulated_engine(
 
 
 def recording_of(engine: Engine, *, seed: int | None = None) -> Recording:
-    world = WorldName(name="random clients", seed=seed, geometry="none", kv_page_bytes=PAGE_BYTES)
+    world = WorldName(
+        name="random clients", seed=seed, geometry="none", page_bytes=DEVICE.page_bytes
+    )
     return Recording.of(engine, world)
 
 
@@ -92,7 +98,12 @@ def random_run(
     after_each: Callable[[Engine], None] = lambda _: None,
 ) -> Recording:
     """A recorded run: everything in it follows from its seed."""
-    engine = simulated_engine(seed=seed, recording=recording, failing_forwards=frozenset({40}))
+    engine = simulated_engine(
+        seed=seed,
+        recording=recording,
+        failing_forwards=frozenset({40}),
+        failing_transfers=frozenset({2, 5}),
+    )
     with engine:
         drive(engine, seed, requests, after_each)
     return recording_of(engine, seed=seed)

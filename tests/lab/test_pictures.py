@@ -6,9 +6,14 @@ import io
 from collections.abc import Iterator
 
 import pytest
+from matplotlib.patches import Rectangle
 
+from laws.pictures import OPTIONS as PICTURE_OPTIONS
+from laws.pictures import RESERVED
+from ninfer_lab.contract.capacity import Axis
 from ninfer_lab.contract.events import ForwardRan
 from ninfer_lab.contract.options import EngineOptions, RequestOptions
+from ninfer_lab.contract.target import StageName
 from ninfer_lab.engine.engine import Engine
 from ninfer_lab.lab import explain, figures, tables
 from ninfer_lab.lab.chat import Chat
@@ -20,7 +25,7 @@ SHORT = RequestOptions(max_output_tokens=8)
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Engine]:
-    """Two turns and a side request between them, in two slots: everything happens."""
+    """Two turns and a side request between them, in two slots: everybody is demoted once."""
     with open_engine(options=OPTIONS) as opened:
         chat, quiet = Chat(opened, session="home", options=SHORT), io.StringIO()
         chat.say("The lamp is red. What colour is the lamp?", show=quiet)
@@ -35,7 +40,8 @@ def test_the_request_table_sums_up_each_request(engine: Engine) -> None:
     assert table["session"].to_list() == ["home", None, "home"]
     computed = table["prefix_cache_hit_tokens"] + table["computed_prefill_tokens"]
     assert computed.to_list() == table["prompt_tokens"].to_list()
-    assert table["evicted_owners"].to_list() == [0, 1, 1]
+    assert table["evicted_owners"].to_list() == [0, 0, 0]
+    assert table["state"].to_list() == ["root", "root", "restore"]
     assert (table["ttft_ms"] <= table["total_ms"]).all()
 
 
@@ -44,13 +50,25 @@ def test_the_target_table_names_the_winner_and_why_the_others_lost(engine: Engin
     for request in (1, 2, 3):
         assert table.filter(table["request"] == request)["chosen"].sum() == 1
     lost = table.filter(~table["chosen"])
-    assert lost["verdict"].str.contains("device state slots: .* of 2").all()
+    assert lost["verdict"].str.contains("device state slots: 3 used > 2 there are").all()
+    won = table.filter(table["chosen"])
+    assert won["degraded_owners"].to_list() == [0, 1, 1]
+    assert (won["moved_bytes"] > 0).to_list() == [False, True, True]
 
 
 def test_the_stage_table_holds_every_stage_of_every_plan(engine: Engine) -> None:
     table = tables.stages(engine.events)
-    assert len(table) == 3 * 3 * 2
+    stages = [stage.value for stage in StageName]
+    axes = [axis.value for axis in Axis if axis is not Axis.DEVICE_BACKEND_KV]
+    told = table.filter(table["request"] == 3)
+    assert list(zip(told["stage"], told["axis"], strict=True)) == [
+        (stage, axis) for stage in stages for axis in axes
+    ]
     assert table["fits"].all()
+    host = told.filter(told["axis"] == Axis.HOST_STATE.value)
+    reserved = dict(zip(host["stage"], host["reserved"], strict=True))
+    assert reserved[StageName.DEMOTION_RESERVED.value] == 2
+    assert reserved[StageName.DEMOTED.value] == 0
 
 
 def test_the_forward_table_adds_up_to_the_tokens_computed(engine: Engine) -> None:
@@ -64,7 +82,12 @@ def test_the_checkpoint_table_is_the_ledger(engine: Engine) -> None:
     snapshot = engine.describe()
     table = tables.checkpoints(snapshot)
     placed = [c for owner in snapshot.ledger.owners for c in owner.checkpoints]
-    assert table["state_slot"].to_list() == [c.state_slot for c in placed]
+    images = {each.image: each for each in snapshot.ledger.images}
+    assert table["state_slot"].to_list() == [images[c.image].device_slot for c in placed]
+    assert table["host_slot"].to_list() == [images[c.image].host_slot for c in placed]
+    demoted = table.filter(table["owner"] == 2)
+    assert demoted["state_slot"].null_count() == demoted["host_pages"].sum() == len(demoted) == 2
+    assert set(demoted["pages"]) == {"–"}
     assert table["frontier_tokens"].to_list() == [c.summary.frontier_tokens for c in placed]
 
 
@@ -79,22 +102,41 @@ def test_every_event_has_a_sentence_that_names_its_request(engine: Engine) -> No
 def test_the_occupancy_figure_shows_every_forward_against_capacity(engine: Engine) -> None:
     figure = figures.occupancy(engine.events, title="a run")
     ran = [event for event in engine.events if isinstance(event, ForwardRan)]
-    states, pages, work = figure.axes
-    assert states.get_ylabel() == "state slots"
-    assert pages.get_ylabel() == "KV pages"
+    *panels, work = figure.axes
+    assert [panel.get_ylabel() for panel in panels] == [
+        "state slots",
+        "KV pages",
+        "Host state slots",
+        "Host KV bytes",
+    ]
     assert work.get_xlim() == (-0.5, len(ran) - 0.5)
     assert [text.get_text() for text in work.texts] == ["request 1", "request 2", "request 3"]
 
 
 def test_the_placement_figure_labels_every_slot_and_counts_the_pages(engine: Engine) -> None:
     snapshot = engine.describe()
-    figure = figures.placement(snapshot)
-    slots, pages = figure.axes
+    figure = figures.placement(snapshot, arena=engine.options.capacity.host_kv)
+    slots, host_slots, pages, arena = figure.axes
     labels = [text.get_text() for text in slots.texts]
     assert len(labels) == snapshot.ledger.occupancy.device_state.capacity_count
     assert any("session endpoint" in label for label in labels)
     kv = snapshot.ledger.occupancy.device_kv
     assert f"{kv.allocated_count} of {kv.capacity_count} in use" in pages.get_title(loc="left")
+    assert sum("endpoint" in text.get_text() for text in host_slots.texts) == 1
+    host_kv = snapshot.ledger.occupancy.host_kv
+    assert f"{host_kv.allocated_count:,} of {host_kv.capacity_count:,}" in arena.get_title("left")
+
+
+def test_the_arena_is_drawn_to_scale_with_its_largest_hole() -> None:
+    figure = figures.placement(RESERVED, arena=PICTURE_OPTIONS.capacity.host_kv)
+    *_, backend, arena = figure.axes
+    assert "backend KV pages of 64 tokens: 5 of 20" in backend.get_title("left")
+    assert arena.get_title("left").endswith(
+        "1,500 of 4,000 bytes in use, 0 held, the largest hole 2,400"
+    )
+    whole, *cells = [patch for patch in arena.patches if isinstance(patch, Rectangle)]
+    assert whole.get_width() == 40
+    assert max(cell.get_x() + cell.get_width() for cell in cells) == 16
 
 
 def test_a_figure_shows_itself_in_a_notebook_as_png(engine: Engine) -> None:

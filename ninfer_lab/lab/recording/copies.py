@@ -59,10 +59,10 @@ def transfers(
         match event:
             case RequestAdmitted() if event.report.winner is not None:
                 work = event.report.winner.work
-                rows += [_batch_row(event, batch, event.cow_pages) for batch in work.transfers]
+                rows += [_batch_row(event, batch) for batch in work.transfers]
             case TransitionEnded() if event.report is not None:
                 crossing = (batch for batch in event.work.transfers if batch.crosses_tiers)
-                rows += [_batch_row(event, batch, 0) for batch in crossing]
+                rows += [_batch_row(event, batch) for batch in crossing]
             case CaptureTried() if event.result.checkpoint is not None:
                 tails = _partial_tails(event.result.frontier_tokens, options)
                 if tails:
@@ -111,15 +111,14 @@ def transitions(events: Iterable[Event]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=_TRANSITIONS)
 
 
-def _batch_row(
-    event: RequestAdmitted | TransitionEnded, batch: TransferBatch, cow_pages: int
-) -> dict[str, object]:
+def _batch_row(event: RequestAdmitted | TransitionEnded, batch: TransferBatch) -> dict[str, object]:
     return {
         "request": event.request,
         "at_ms": event.at_ns / 1e6,
         "direction": batch.direction.value,
         "why": _WHY[batch.phase, batch.direction],
-        "pages": None if batch.crosses_tiers else cow_pages,
+        # Within the Device only tails are copied, each by itself; between the tiers images go, too.
+        "pages": None if batch.crosses_tiers else batch.operation_count,
         "operations": batch.operation_count,
         "payload_bytes": batch.payload_bytes,
     }

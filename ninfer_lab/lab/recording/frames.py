@@ -29,6 +29,7 @@ from ninfer_lab.contract.placement import (
 from ninfer_lab.lab.recording.fates import fates_of
 from ninfer_lab.lab.recording.misses import Miss
 from ninfer_lab.lab.recording.rebuilt import walk
+from ninfer_lab.lab.searches import SearchTold, searches
 
 _CANDIDATES = {
     "request": pl.Int64,
@@ -47,11 +48,9 @@ def candidates(events: Iterable[Event]) -> pl.DataFrame:
     it.
     """
     rows: list[dict[str, object]] = []
-    for event in events:
-        if not isinstance(event, RequestAdmitted | RequestBlocked):
-            continue
+    for event, report in searches(events):
         of_event: dict[tuple[object, ...], dict[str, object]] = {}
-        for ordinal, verdict in enumerate(event.report.verdicts):
+        for ordinal, verdict in enumerate(report.verdicts):
             key = (verdict.path, verdict.owner, verdict.reuse_tokens, verdict.disposition)
             row = of_event.setdefault(
                 key,
@@ -71,7 +70,7 @@ def candidates(events: Iterable[Event]) -> pl.DataFrame:
             targets_count = row["targets"]
             assert isinstance(targets_count, int)
             row["targets"] = targets_count + 1
-            row["chosen"] = row["chosen"] or ordinal == event.report.chosen
+            row["chosen"] = row["chosen"] or ordinal == report.chosen
         rows.extend(of_event.values())
     return pl.DataFrame(rows, schema=_CANDIDATES)
 
@@ -96,7 +95,7 @@ _PLANS = {
 }
 
 
-_OUTCOMES = {
+_OUTCOMES: dict[type[SearchTold], str] = {
     RequestAdmitted: "admitted",
     RequestBlocked: "blocked",
     TransitionEnded: "aborted",
@@ -108,17 +107,12 @@ def plans(events: Iterable[Event]) -> pl.DataFrame:
     transition ended without it.
     """
     rows: list[dict[str, object]] = []
-    for event in events:
-        if not isinstance(event, RequestAdmitted | RequestBlocked | TransitionEnded):
-            continue
-        report, outcome = event.report, _OUTCOMES[type(event)]
-        if report is None:  # a commit: its admission tells it
-            continue
+    for event, report in searches(events):
         counts, best = report.counts, report.best_identity
         row: dict[str, object] = {
             "request": event.request,
             "at_ms": event.at_ns / 1e6,
-            "outcome": outcome,
+            "outcome": _OUTCOMES[type(event)],
             "seen_targets": counts.seen,
             "feasible_targets": counts.feasible,
             "adoptable_targets": counts.adoptable,
