@@ -15,6 +15,7 @@ from ninfer_lab.contract.ids import OwnerId, OwnerRef
 from ninfer_lab.contract.prompt import PreparedPrompt
 from ninfer_lab.program.planning.exact_identity import compare
 from ninfer_lab.program.storage.continuation_store import Continuation
+from ninfer_lab.program.storage.replica_layout import Holdings
 from simulation.engine_world import prepared
 
 
@@ -26,6 +27,7 @@ def remembered(prompt: PreparedPrompt) -> Continuation:
         history=prompt.tokens,
         execution_frontiers_tokens=prompt.rewrite_execution_frontiers,
         checkpoints=(),
+        holdings=Holdings(),
     )
 
 
