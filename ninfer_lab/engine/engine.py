@@ -8,7 +8,6 @@ or an event back.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Generator
 from itertools import count
 from types import TracebackType
@@ -18,7 +17,7 @@ from ninfer_lab.contract.cache_controller import (
     ControllerSnapshot,
 )
 from ninfer_lab.contract.clock import Clock
-from ninfer_lab.contract.errors import InvariantBroken, NinferLabError, PromptError
+from ninfer_lab.contract.errors import InvariantBroken, NinferLabError
 from ninfer_lab.contract.events import Event
 from ninfer_lab.contract.ids import LaneId, RequestId
 from ninfer_lab.contract.machine_api import MachineApi
@@ -33,12 +32,10 @@ from ninfer_lab.engine.interrupts import deferred_interrupts
 from ninfer_lab.engine.narration import Narrator
 from ninfer_lab.engine.preparation import Preparation
 from ninfer_lab.engine.request import PendingEnd, Request, RequestOutcome
+from ninfer_lab.engine.retained_outcomes import RetainedOutcomes
 from ninfer_lab.engine.step_report import StepReport
 from ninfer_lab.frontend.prepared_prompt import Frontend
 from ninfer_lab.scheduler.scheduler import ForwardChoice, Scheduler
-
-RETAINED_OUTCOMES = 4_096
-"""Outcomes of ended requests that can still be asked for; the oldest go first."""
 
 
 class Engine:
@@ -84,7 +81,7 @@ class Engine:
         self._boundary = AdmissionBoundary(
             self._scheduler, controller, self._narrator, clock, self._requests, self._refuse
         )
-        self._outcomes: OrderedDict[RequestId, RequestOutcome] = OrderedDict()
+        self._outcomes = RetainedOutcomes()
         self._broken: BaseException | None = None
         self._closed = False
 
@@ -210,7 +207,7 @@ class Engine:
 
         Beside a transition nothing settles: the request keeps its guarantee until that is closed.
         """
-        answer = self._closed_answer(request, reason)
+        answer = request.closed_answer(reason)
         if self._boundary.is_open:
             request.terminal_pending = PendingEnd(reason=reason, error=error)
             return
@@ -228,7 +225,7 @@ class Engine:
 
     def _refuse(self, request: Request, reason: FinishReason, error: str | None) -> None:
         """Ends a request that was never Active."""
-        self._conclude(request, self._closed_answer(request, reason), error=error)
+        self._conclude(request, request.closed_answer(reason), error=error)
 
     def _wait_for_transfer(self) -> None:
         """Nothing else can run: time passes until the copies have arrived."""
@@ -246,9 +243,7 @@ class Engine:
             answer=answer,
             log=self._narrator.finished(request, answer, error, self._clock.now_ns()),
         )
-        self._outcomes[request.id] = request.outcome
-        if len(self._outcomes) > RETAINED_OUTCOMES:
-            self._outcomes.popitem(last=False)
+        self._outcomes.keep(request.outcome)
         del self._requests[request.id]
 
     # ── what a caller does with a request ───────────────────────────────────────────────────────
@@ -325,14 +320,7 @@ class Engine:
         Raises:
             PromptError: It still runs, is unknown, or ended too long ago.
         """
-        found = self._outcomes.get(request)
-        if found is None:
-            raise PromptError(
-                "request",
-                found=f"request {request}, running or unknown",
-                legal="one that has ended",
-            )
-        return found
+        return self._outcomes.of(request)
 
     # ── the whole engine ────────────────────────────────────────────────────────────────────────
 
@@ -398,11 +386,6 @@ class Engine:
         )
 
     # ── leaves ──────────────────────────────────────────────────────────────────────────────────
-
-    def _closed_answer(self, request: Request, reason: FinishReason) -> AcceptedText:
-        if request.output.finished is None:
-            request.deltas.append(request.output.finish(reason))
-        return request.output.close()
 
     def _require_usable(self) -> None:
         if self._broken is not None:

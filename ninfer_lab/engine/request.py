@@ -124,6 +124,12 @@ class Request:
             return self.prompt.tokens[: self.frontier_tokens]
         return self.prompt.tokens + TokenSpan(self.output_tokens[: self.consumed_output_tokens])
 
+    def closed_answer(self, reason: FinishReason) -> AcceptedText:
+        """The whole answer; what the text itself has not ended yet ends for this reason."""
+        if self.output.finished is None:
+            self.deltas.append(self.output.finish(reason))
+        return self.output.close()
+
     @property
     def consumed_output_tokens(self) -> int:
         """Output tokens that the state has seen."""

@@ -254,7 +254,7 @@ def test_closing_ends_what_waits_and_what_runs(steps: int) -> None:  # spec: INV
         world.engine.step()
     held = world.engine.close()
     assert (held.ledger.sequences, held.ledger.row_tables) == ((), ())
-    assert [use.reserved_count for use in held.ledger.occupancy.axes] == [0, 0]
+    assert not any(use.reserved_count for use in held.ledger.occupancy.axes)
     for request in requests:
         assert world.engine.outcome(request).answer.finished is FinishReason.CANCELLED
     assert world.engine.close() == held

@@ -10,10 +10,11 @@ from dataclasses import replace
 import pytest
 
 from ninfer_lab.contract.candidate import ReusePath, SourceDisposition
-from ninfer_lab.contract.capacity import Axis, AxisUse, Occupancy
+from ninfer_lab.contract.capacity import Axis, Capacity, Occupancy
 from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.events import Event, LedgerChanged, RequestAdmitted, RequestBlocked
 from ninfer_lab.contract.ids import LaneId, OwnerId, RequestId
+from ninfer_lab.contract.machine_work import MachineWork
 from ninfer_lab.contract.placement import LedgerSnapshot, OwnerPlacement
 from ninfer_lab.contract.placement_change import applied, empty_ledger
 from ninfer_lab.contract.recording_options import (
@@ -23,19 +24,11 @@ from ninfer_lab.contract.recording_options import (
     RecordingOptions,
 )
 from ninfer_lab.contract.search_report import SearchReport, StopReason, TargetCounts, TargetVerdict
-from ninfer_lab.contract.target import StateTransition
+from ninfer_lab.contract.target import StageName, StateTransition, Violation
 from ninfer_lab.engine.recorder import Recorder
 
-EMPTY = empty_ledger(
-    Occupancy(
-        device_state=AxisUse(
-            axis=Axis.DEVICE_STATE, allocated_count=0, reserved_count=0, capacity_count=2
-        ),
-        device_kv=AxisUse(
-            axis=Axis.DEVICE_KV, allocated_count=0, reserved_count=0, capacity_count=4
-        ),
-    )
-)
+CAPACITY = Capacity(device_state_slots=2, device_kv_pages=4)
+EMPTY = empty_ledger(Occupancy.of(CAPACITY, ((0, 0), (0, 0), (0, 0), (0, 0), (0, 0))))
 
 
 def event(number: int) -> Event:
@@ -90,6 +83,9 @@ def test_a_recorder_that_keeps_nothing_is_refused(
 # ── how much of a search is kept ────────────────────────────────────────────────────────────────
 
 
+NO_ROOM = Violation(stage=StageName.COMMITTED, axis=Axis.DEVICE_KV, used_count=5, capacity_count=4)
+
+
 def verdict(reuse: int, *, evicted: int = 0, fits: bool = True, slot: bool = True) -> TargetVerdict:
     return TargetVerdict(
         path=ReusePath.PRIVATE_ENDPOINT,
@@ -98,11 +94,14 @@ def verdict(reuse: int, *, evicted: int = 0, fits: bool = True, slot: bool = Tru
         reuse_tokens=reuse,
         prefill_tokens=100 - reuse,
         evicted=tuple(OwnerId(i) for i in range(evicted)),
+        degraded=(),
+        deleted=(),
         state=StateTransition.FORK,
         cow_pages=0,
         stages=(),
+        work=MachineWork(),
         has_publication_slot=slot,
-        violation=None if fits else "no room",
+        violations=() if fits else (NO_ROOM,),
     )
 
 
@@ -114,6 +113,7 @@ CROWD = SearchReport(
         verdict(40),  # 3: as good, later
         verdict(60, slot=False),  # 4: fits, cannot be catalogued
         verdict(80, evicted=2),  # 5: the winner
+        replace(verdict(0, evicted=3), owner=None),  # 6: root with everything released
     ),
     chosen=5,
 )
@@ -147,11 +147,11 @@ def test_a_decision_keeps_winner_best_identity_deepest_offer_and_counts() -> Non
     assert decision.verdicts[2] is CROWD.verdicts[5]
     assert (decision.chosen, decision.best_identity) == (2, 1)
     assert decision.verdicts[1] is CROWD.verdicts[2]
-    assert decision.counts == CROWD.counts == TargetCounts(seen=6, feasible=5, adoptable=4)
-    assert decision.omitted == TargetCounts(seen=3, feasible=3, adoptable=2)
+    assert decision.counts == CROWD.counts == TargetCounts(seen=7, feasible=6, adoptable=5)
+    assert decision.omitted == TargetCounts(seen=4, feasible=4, adoptable=3)
     assert decision.best_offered_tokens == CROWD.best_offered_tokens == 90
-    assert decision.stop_reason is CROWD.stop_reason is StopReason.MAXIMAL_FITS
-    assert str(decision).endswith("… and 3 more, 3 of which fit")
+    assert decision.stop_reason is CROWD.stop_reason is StopReason.PRESSURE_FITS
+    assert str(decision).endswith("… and 4 more, 4 of which fit")
     assert decision.decision() is decision
 
 
@@ -164,7 +164,12 @@ def test_all_targets_are_kept_of_a_run_or_of_the_requests_that_were_named() -> N
 
 @pytest.mark.parametrize(
     ("chosen", "reason"),
-    [(None, StopReason.NOTHING_FITS), (2, StopReason.IDENTITY_FITS), (5, StopReason.MAXIMAL_FITS)],
+    [
+        (None, StopReason.NOTHING_FITS),
+        (2, StopReason.IDENTITY_FITS),
+        (5, StopReason.PRESSURE_FITS),
+        (6, StopReason.MAXIMAL_FITS),
+    ],
 )
 def test_why_a_search_stopped_survives_the_reduction(
     chosen: int | None, reason: StopReason

@@ -11,15 +11,15 @@ import pytest
 
 from ninfer_lab.contract.candidate import ReusePath
 from ninfer_lab.contract.checkpoint import CheckpointKind
-from ninfer_lab.contract.errors import NinferLabError
 from ninfer_lab.contract.events import ForwardRan, RequestAdmitted, RequestFinished
 from ninfer_lab.contract.ids import RequestId, SequenceHandle
 from ninfer_lab.contract.options import CacheMode, EngineOptions
 from ninfer_lab.contract.output import FinishReason
 from ninfer_lab.contract.result import SequenceEnd, Settlement
 from ninfer_lab.contract.work import ForwardPhase
+from ninfer_lab.engine.admission_boundary import ADMISSION_ATTEMPTS
 from ninfer_lab.scheduler.waiting_queue import WaitingQueue
-from simulation.content_machine import MachineFault, answer_to
+from simulation.content_machine import answer_to
 from simulation.engine_world import EngineWorld, engine_world, prepared
 
 CLOSURE, ENDPOINT = CheckpointKind.TURN_CLOSURE, CheckpointKind.SESSION_ENDPOINT
@@ -43,9 +43,14 @@ def kept(world: EngineWorld) -> list[tuple[CheckpointKind, int]]:
     return [(c.kind, c.frontier_tokens) for e in world.snapshot.catalog for c in e.checkpoints]
 
 
-def used(world: EngineWorld) -> list[tuple[int, int]]:
-    axes = world.snapshot.ledger.occupancy.axes
-    return [(use.allocated_count, use.reserved_count) for use in axes]
+def is_empty(world: EngineWorld) -> bool:
+    """Nothing is held on any axis."""
+    return not any(use.used_count for use in world.snapshot.ledger.occupancy.axes)
+
+
+def promises_nothing(world: EngineWorld) -> bool:
+    """No unit of any axis is reserved."""
+    return not any(use.reserved_count for use in world.snapshot.ledger.occupancy.axes)
 
 
 def serves_on(world: EngineWorld) -> None:
@@ -95,7 +100,7 @@ def test_without_any_checkpoint_a_cut_answer_leaves_nothing() -> None:
     world = world_of(with_text=True)
     world.machine.script.extend(map(ord, "abc"))
     world.finish(world.submit(range(100), output=20, session="a", stop=("bc",)))
-    assert (kept(world), used(world)) == ([], [(0, 0), (0, 0)])
+    assert (kept(world), is_empty(world)) == ([], True)
 
 
 # ── cancelled ───────────────────────────────────────────────────────────────────────────────────
@@ -122,7 +127,7 @@ def test_a_cancelled_request_leaves_what_its_state_consumed(
     assert world.engine.outcome(request).answer.finished is FinishReason.CANCELLED
     assert kept(world) == left
     assert world.engine.is_idle
-    assert [reserved for _, reserved in used(world)] == [0, 0]
+    assert promises_nothing(world)
     serves_on(world)
 
 
@@ -134,7 +139,7 @@ def test_a_cancelled_disabled_request_leaves_nothing() -> None:  # spec: MODE-2
     for _ in range(5):
         world.engine.step()
     world.engine.cancel(request)
-    assert (kept(world), used(world)) == ([], [(0, 0), (0, 0)])
+    assert (kept(world), is_empty(world)) == ([], True)
 
 
 def test_cancelling_one_lane_leaves_the_others_alone() -> None:
@@ -181,7 +186,7 @@ def test_a_torn_state_is_never_published_older_checkpoints_are(
     assert outcome.answer.finished is FinishReason.FAILED
     assert outcome.log.error == f"MachineFault: forward {forward} failed"
     assert kept(world) == left
-    assert [reserved for _, reserved in used(world)] == [0, 0]
+    assert promises_nothing(world)
     serves_on(world)
 
 
@@ -212,19 +217,32 @@ def test_a_failed_reuse_leaves_its_retained_source_whole() -> None:
     assert world.admission_of(again).reuse_tokens == 101
 
 
-def test_a_failed_copy_stops_the_engine_as_a_whole() -> None:  # spec: TXN-6
+def test_a_failed_tail_copy_is_tried_again_and_its_source_stays_whole() -> None:  # spec: TXN-6
+    world = world_of()
+    world.finish(world.submit(range(100), output=2, session="a"))
+    before = world.snapshot.ledger.owners
+    prompt = [*range(100), answer_to(range(100), 1)[0], 5]
+    world.machine.failing_copies.update(range(ADMISSION_ATTEMPTS - 1))
+    request = world.submit(prompt, output=2, session="b")
+    assert world.finish(request).output_tokens == answer_to(prompt, 2)
+    assert world.admission_of(request).cow_pages == 1
+    assert world.snapshot.ledger.owners[: len(before)] == before
+
+
+def test_a_request_whose_tail_can_never_be_copied_fails_and_the_next_is_served() -> None:
     world = world_of()
     world.finish(world.submit(range(100), output=2, session="a"))
     prompt = [*range(100), answer_to(range(100), 1)[0], 5]
-    world.machine.failing_copies.add(0)
-    waiting = world.submit(prompt, output=2, session="b")
-    with pytest.raises(MachineFault, match="copy"):
-        world.engine.step()
-    for call in (world.engine.step, lambda: world.engine.cancel(waiting)):
-        with pytest.raises(NinferLabError, match=r"stopped by copy .* build a new"):
-            call()
-    assert "<Engine broken" in repr(world.engine)
-    world.engine.close()
+    world.machine.failing_copies.update(range(ADMISSION_ATTEMPTS))
+    request = world.submit(prompt, output=2, session="b")
+    outcome = world.finish(request)
+    assert outcome.answer.finished is FinishReason.FAILED
+    assert outcome.log.error is not None
+    assert outcome.log.error.startswith("d2d: MachineFault: copy")
+    assert (outcome.log.queue_wait_ns, outcome.output_tokens) == (None, ())
+    assert kept(world) == [(ENDPOINT, 101)]
+    assert promises_nothing(world)
+    serves_on(world)
 
 
 # ── interrupted ─────────────────────────────────────────────────────────────────────────────────
@@ -251,7 +269,7 @@ def test_an_interrupted_run_cancels_its_request_and_leaves_a_usable_engine(forwa
         world.engine.run(request)
     assert world.engine.outcome(request).answer.finished is FinishReason.CANCELLED
     assert world.engine.is_idle
-    assert [reserved for _, reserved in used(world)] == [0, 0]
+    assert promises_nothing(world)
     assert world.snapshot.ledger.sequences == ()
     serves_on(world)
 

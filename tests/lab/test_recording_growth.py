@@ -25,7 +25,7 @@ def held_after(engine: Engine, seed: int, requests: int) -> int:
 
 def grown_bytes(requests: int, monkeypatch: pytest.MonkeyPatch) -> int:
     """What the second half of so many requests leaves behind, once all bounds are met."""
-    monkeypatch.setattr("ninfer_lab.engine.engine.RETAINED_OUTCOMES", 50)
+    monkeypatch.setattr("ninfer_lab.engine.retained_outcomes.RETAINED_OUTCOMES", 50)
     options = RecordingOptions(
         placements=PlacementDetail.CHANGES, retained_events=1_000, remembered_tokens=10_000
     )
