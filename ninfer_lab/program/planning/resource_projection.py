@@ -165,6 +165,14 @@ class CandidateProjector:
         return kept_by_owner
 
     @property
+    def identifying_marks(self) -> ReplicaSet:
+        """Replicas whose other holders make a Fork or a tail copy of a consumed source."""
+        marks: int = self._image_marks
+        for share in self._shares:
+            marks |= share.tail_marks
+        return ReplicaSet(marks)
+
+    @property
     def source_marks(self) -> ReplicaSet:
         """Replicas by which the source, its state transition and its tail copies are told."""
         marks: int = self._image_marks | self._consumed

@@ -104,6 +104,10 @@ class StageOrder:
             ],
         )
 
+    def units(self, replicas: int) -> Counts:
+        """Units of every axis under some replicas."""
+        return self._there(replicas, 0)
+
     def fits(self, uses: tuple[StageUse, ...], post: PostState) -> bool:
         """Whether every stage fits every capacity, and every extent has found its place."""
         l0, l1, l2, l3, l4 = self._limits

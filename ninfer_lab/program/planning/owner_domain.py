@@ -1,0 +1,175 @@
+"""Which outcomes has an inactive owner, and which of them lie below which? (TGT-5)
+
+Owns one owner's outcomes, each an absolute value met once and numbered; 0 is staying as it is. A
+step drops a redundant replica, moves Device contents to the Host, ends a checkpoint (and with it
+the coverage that only it needed), or evicts. Steps never bring anything back, so the numbers form a
+graph without cycles. Knows no other owner, no price and no candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ninfer_lab.contract.capacity import KvPool
+from ninfer_lab.contract.ids import CheckpointRef
+from ninfer_lab.contract.planning import STAYS, OutcomeFacts
+from ninfer_lab.contract.replicas import NOTHING, ReplicaSet
+from ninfer_lab.contract.target import OwnerOutcome
+from ninfer_lab.program.storage.bitset import ordinals_of
+from ninfer_lab.program.storage.checkpoint_record import CheckpointRecord, holdings_of
+from ninfer_lab.program.storage.continuation_store import Continuation
+from ninfer_lab.program.storage.ledger import Ledger
+from ninfer_lab.program.storage.replica_layout import Holdings
+
+
+class _Node(NamedTuple):
+    outcome: OwnerOutcome
+    surviving: tuple[CheckpointRecord, ...]
+    steps_count: int
+
+
+class OwnerDomain:
+    """Grows as it is asked; the numbers given out stay."""
+
+    def __init__(self, ledger: Ledger, owner: Continuation) -> None:
+        self._ledger = ledger
+        self._layout = ledger.layout
+        self.owner = owner
+        stays = OwnerOutcome(
+            owner=owner.ref, deleted=frozenset(), keeps=ledger.replicas_of(owner.holdings)
+        )
+        self._nodes = [_Node(stays, owner.checkpoints, 0)]
+        self._numbers = {(stays.deleted, stays.keeps): STAYS}
+        self._below: dict[int, tuple[int, ...]] = {}
+        self._above: dict[int, set[int]] = {STAYS: set()}
+        self.evicted = self._number(owner.checkpoint_refs, NOTHING, (), STAYS)
+
+    def outcome(self, number: int) -> OwnerOutcome:
+        return self._nodes[number].outcome
+
+    def surviving(self, number: int) -> tuple[CheckpointRecord, ...]:
+        """Checkpoints that are left, ascending."""
+        return self._nodes[number].surviving
+
+    def facts(self, number: int) -> OutcomeFacts:
+        """What logical policy may know of it."""
+        node = self._nodes[number]
+        return OutcomeFacts(
+            deleted=node.outcome.deleted,
+            is_eviction=number == self.evicted,
+            steps_count=node.steps_count,
+        )
+
+    def below(self, number: int) -> tuple[int, ...]:
+        """One step down, in the order of the steps."""
+        known = self._below.get(number)
+        if known is None:
+            found = [] if number == self.evicted else [*self._steps(number)]
+            known = self._below[number] = tuple(dict.fromkeys(found))
+        return known
+
+    def above(self, number: int) -> tuple[int, ...]:
+        """Every outcome met so far that this one was reached from, least degraded first."""
+        seen: set[int] = set()
+        waiting = [number]
+        while waiting:
+            for higher in self._above[waiting.pop()] - seen:
+                seen.add(higher)
+                waiting.append(higher)
+        return tuple(sorted(seen, key=lambda n: (self._nodes[n].steps_count, n)))
+
+    # ── the steps ───────────────────────────────────────────────────────────────────────────────
+
+    def _steps(self, number: int) -> Iterator[int]:
+        """Endings of checkpoints, relief of replicas, and last the owner's own end."""
+        node = self._nodes[number]
+        deleted, keeps = node.outcome.deleted, node.outcome.keeps
+        for relieved in self._relieved(node):
+            if relieved != keeps:
+                yield self._number(deleted, relieved, node.surviving, number)
+        if len(node.surviving) > 1:
+            for ended in node.surviving:
+                left = tuple(c for c in node.surviving if c is not ended)
+                refs: frozenset[CheckpointRef] = deleted | {ended.summary.ref}
+                yield self._number(refs, self._limited(left, keeps), left, number)
+        self._link(number, self.evicted)
+        yield self.evicted
+
+    def _relieved(self, node: _Node) -> Iterator[ReplicaSet]:
+        """Redundant Device replicas, redundant Host ones, each image to the Host, then the pages of
+        a pool: the later half of what is left on the Device, then all of it.
+        """
+        layout, keeps = self._layout, node.outcome.keeps
+        held = holdings_of(node.surviving)
+        device = layout.contents(keeps & layout.on_device(held))
+        host = layout.contents(keeps & layout.on_host(held))
+        both = Holdings(*(d & h for d, h in zip(device, host, strict=True)))
+        yield self._without_device(keeps, both)
+        yield self._without_host(keeps, both)
+        if self._ledger.capacity.host_state_slots:
+            for image in ordinals_of(device.images & ~host.images):
+                yield self._demoted(keeps, Holdings(images=1 << image))
+        for pool, store in self._ledger.kv.items():
+            lone = device.of_pool(pool) & ~host.of_pool(pool)
+            if not lone or not store.page_granules or not self._ledger.arena.granules_count:
+                continue
+            for pages in dict.fromkeys((self._later_half(node, pool, lone), lone)):
+                moved = (
+                    Holdings(pages=pages) if pool is KvPool.MAIN else Holdings(backend_pages=pages)
+                )
+                yield self._demoted(keeps, moved)
+
+    def _later_half(self, node: _Node, pool: KvPool, pages: int) -> int:
+        """The later half of a set of pages, by their place in the deepest address space."""
+        in_order = [
+            page
+            for checkpoint in node.surviving
+            for page in checkpoint.pages_of(pool)
+            if pages >> page & 1
+        ]
+        ordered = list(dict.fromkeys(in_order))
+        later = 0
+        for page in ordered[len(ordered) // 2 :]:
+            later |= 1 << page
+        return later
+
+    def _without_device(self, keeps: ReplicaSet, contents: Holdings) -> ReplicaSet:
+        return ReplicaSet(keeps & ~self._layout.on_device(contents))
+
+    def _without_host(self, keeps: ReplicaSet, contents: Holdings) -> ReplicaSet:
+        granules = self._ledger.replicas_of(contents) & self._layout.granules.mask
+        return ReplicaSet(keeps & ~self._layout.on_host(contents) & ~granules)
+
+    def _demoted(self, keeps: ReplicaSet, contents: Holdings) -> ReplicaSet:
+        moved = keeps & ~self._layout.on_device(contents) | self._layout.on_host(contents)
+        return ReplicaSet(moved)
+
+    def _limited(self, left: tuple[CheckpointRecord, ...], keeps: ReplicaSet) -> ReplicaSet:
+        """What still serves the checkpoints that are left; granules go with their pages."""
+        layout, holdings = self._layout, holdings_of(left)
+        marks = keeps & (layout.on_device(holdings) | layout.on_host(holdings))
+        granules = self._ledger.replicas_of(holdings) & layout.granules.mask & keeps
+        return ReplicaSet(marks | granules)
+
+    # ── numbering ───────────────────────────────────────────────────────────────────────────────
+
+    def _number(
+        self,
+        deleted: frozenset[CheckpointRef],
+        keeps: ReplicaSet,
+        surviving: tuple[CheckpointRecord, ...],
+        reached_from: int,
+    ) -> int:
+        """The outcome's number, given out when it is first met."""
+        number = self._numbers.get((deleted, keeps))
+        if number is None:
+            number = self._numbers[deleted, keeps] = len(self._nodes)
+            outcome = OwnerOutcome(owner=self.owner.ref, deleted=deleted, keeps=keeps)
+            steps = self._nodes[reached_from].steps_count + 1
+            self._nodes.append(_Node(outcome, surviving, steps))
+        self._link(reached_from, number)
+        return number
+
+    def _link(self, higher: int, lower: int) -> None:
+        self._above.setdefault(lower, set()).add(higher)
