@@ -120,19 +120,20 @@ class Engine:
                 if not self._boundary.is_open:
                     self._settle_pending()
                     self._boundary.admit()
-                self._run_next_forward()
+                ran = self._run_next_forward()
+                if has_waited := not ran and self._boundary.is_open:
+                    self._wait_for_transfer()
             except Exception as error:
                 self._broken = error
                 raise
-        return StepReport(events=self._recorder.since(before))
+        return StepReport(events=self._recorder.since(before), has_waited=has_waited)
 
-    def _run_next_forward(self) -> None:
-        """One forward of whoever may run; where nobody may, the copies under way are waited for."""
+    def _run_next_forward(self) -> bool:
+        """One forward of whoever may run, if somebody may."""
         choice = self._scheduler.next_forward(resting=self._resting_lanes())
         if choice is not None:
             self._run_forward(choice)
-        elif self._boundary.is_open:
-            self._wait_for_transfer()
+        return choice is not None
 
     def _resting_lanes(self) -> frozenset[LaneId]:
         """Lanes that may not run beside the transition under way (TXN-7), or have ended."""

@@ -11,11 +11,17 @@ from ninfer_lab.contract.events import Event
 
 
 class StepReport(NamedTuple):
-    """What one worker cycle did."""
+    """What one worker cycle did.
+
+    Attributes:
+        has_waited: Nobody could run, and time has passed until copies between the tiers were to
+            have arrived; what they lead to is the next cycle's.
+    """
 
     events: tuple[Event, ...]
+    has_waited: bool = False
 
     @property
     def did_something(self) -> bool:
-        """Whether anything was admitted, run or settled."""
-        return bool(self.events)
+        """Whether anything was admitted, run, settled or waited for."""
+        return bool(self.events) or self.has_waited
