@@ -89,9 +89,7 @@ class PermanentlyInfeasible:
     reason: str
 
 
-Admission = (
-    Admitted | NeedsTransfer | AdmissionAborted | TemporarilyBlocked | PermanentlyInfeasible
-)
+Admission = Admitted | NeedsTransfer | AdmissionAborted | TemporarilyBlocked | PermanentlyInfeasible
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from ninfer_lab.contract.backfill import BackfillQuestion
 from ninfer_lab.contract.candidate import (
     AdmissionCandidate,
     AdmissionRequest,
     NotReusable,
     SourceDisposition,
 )
-from ninfer_lab.contract.backfill import BackfillQuestion
 from ninfer_lab.contract.ids import CheckpointRef, OwnerRef
 from ninfer_lab.contract.plan import ActivationIntent, ResourcePlan
 from ninfer_lab.contract.result import OwnerEnd, ResourceResult

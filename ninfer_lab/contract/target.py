@@ -44,8 +44,9 @@ class TargetSketch:
     """One candidate and what becomes of the inactive owners that do not stay as they are.
 
     Attributes:
-        outcomes: Ascending by owner id, each owner once; empty is the candidate's identity target (TGT-4). The source's
-            own owner is never among them: its role is `candidate.source` (SRCH-10).
+        outcomes: Ascending by owner id, each owner once; empty is the candidate's identity target
+            (TGT-4). The source's own owner is never among them: its role is `candidate.source`
+            (SRCH-10).
     """
 
     candidate: AdmissionCandidate
