@@ -10,4 +10,4 @@ def test_a_plan_runs_once_and_never_as_a_copy_or_late() -> None:
     table = refused_plans()
     assert table["what happened"].to_list() == ["ran", "refused", "refused", "refused"]
     assert table["ledger changed"].to_list() == [True, False, False, False]
-    assert "seal again at the current revision" in table["what was said"][3]
+    assert "assess again at the current revision" in table["what was said"][3]

@@ -132,9 +132,9 @@ def rewritten(path: Path, name: str, old: str, new: str) -> None:
     [
         (
             "header.json",
-            '"format":"ninfer-lab recording 1"',
+            '"format":"ninfer-lab recording 2"',
             '"format":"ninfer-lab recording 9"',
-            "found format 'ninfer-lab recording 9'; legal: 'ninfer-lab recording 1'",
+            "found format 'ninfer-lab recording 9'; legal: 'ninfer-lab recording 2'",
         ),
         ("header.json", '"events":', '"events":1', "events.ndjson: found"),
         ("header.json", '"cow_pages"', '"cow_leaves"', "header.json: RequestAdmitted: found field"),

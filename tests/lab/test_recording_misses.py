@@ -44,7 +44,8 @@ def test_random_clients_meet_most_causes() -> None:
         MissCause.NEVER_CAPTURED.value,
         MissCause.MOVED_ON.value,
         MissCause.NOT_ALLOWED.value,
-        MissCause.STATE_EVICTED.value,
+        MissCause.SLOT_EVICTED.value,
+        MissCause.BLOCKED.value,
     } <= met
     assert MissCause.NOT_RECORDED.value not in met
 
@@ -131,9 +132,12 @@ def test_the_same_prompt_again_finds_the_endpoint_too_deep() -> None:
 
 
 def test_eviction_is_told_by_what_was_short() -> None:
+    """Without a Host that could keep what the Device cannot."""
     state = desk(
         EngineOptions(
             max_context_tokens=256,
+            host_state_slots=0,
+            host_kv_capacity_bytes=0,
             kv_capacity_tokens=6_400,
             device_state_slots=0,
             max_private_continuations=4,
@@ -147,6 +151,8 @@ def test_eviction_is_told_by_what_was_short() -> None:
     kv = desk(
         EngineOptions(
             max_context_tokens=256,
+            host_state_slots=0,
+            host_kv_capacity_bytes=0,
             kv_capacity_tokens=256,
             device_state_slots=4,
             max_private_continuations=8,
@@ -160,6 +166,8 @@ def test_eviction_is_told_by_what_was_short() -> None:
     slot = desk(
         EngineOptions(
             max_context_tokens=256,
+            host_state_slots=0,
+            host_kv_capacity_bytes=0,
             kv_capacity_tokens=6_400,
             device_state_slots=4,
             max_private_continuations=1,
@@ -169,6 +177,21 @@ def test_eviction_is_told_by_what_was_short() -> None:
     slot.ask("xy")
     slot.ask("c", after=history)
     assert slot.told()[2] == [("catalog slot evicted", 21), ("new after all that was known", 11)]
+
+
+def test_what_was_demoted_is_restored_and_not_missed() -> None:
+    d = desk(
+        EngineOptions(
+            max_context_tokens=256,
+            kv_capacity_tokens=6_400,
+            device_state_slots=0,
+            max_private_continuations=4,
+        )
+    )
+    history = d.ask("ab", session="s")
+    d.ask("xy")
+    d.ask("c", session="s", after=history)
+    assert d.told()[2] == [("new after all that was known", 11)]
 
 
 def test_a_source_on_offer_that_does_not_fit_is_blocked() -> None:
