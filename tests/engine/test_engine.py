@@ -185,13 +185,15 @@ def test_a_step_reports_its_own_events() -> None:
 def test_a_step_that_only_waits_for_copies_has_done_something() -> None:
     world = lanes_world(1, pages=4)
     silent_count = 0
-    for session, start in (("a", 0), ("b", 500), ("a", 0)):
-        world.submit(range(start, start + 150), output=2, session=session)
+    opening = range(150)
+    sequel = [*opening, *answer_to(opening, 2), 7]  # b goes to the Host, then a comes back
+    for session, prompt in (("a", opening), ("b", range(500, 650)), ("a", sequel)):
+        world.submit(prompt, output=2, session=session)
         while not world.engine.is_idle:
             report = world.engine.step()
             assert report.did_something, "a client takes a step without effect for the end"
             silent_count += not report.events
-    assert silent_count > 0, "nothing was copied between the tiers"
+    assert silent_count > 0, "no two transfers followed each other in one transition"
 
 
 # ── what is refused ─────────────────────────────────────────────────────────────────────────────
