@@ -24,7 +24,6 @@ from ninfer_lab.contract.options import (
     SpeculativeBackend,
 )
 from ninfer_lab.contract.placement import (
-    ImageReplicas,
     LedgerSnapshot,
     OwnerPlacement,
     SequencePlacement,
@@ -322,6 +321,11 @@ class ProgramWorld:
         """As `degrade`, to the Host."""
         self.degrade(*(self.demoted(owner) for owner in owners))
 
+    def release(self, owner: OwnerRef) -> None:
+        """An inactive owner goes, with no request behind it."""
+        self.program.release(self._refs.pop(owner.id))
+        self.look()
+
     # ── looking ─────────────────────────────────────────────────────────────────────────────────
 
     @property
@@ -357,10 +361,6 @@ class ProgramWorld:
 
     def deepest(self, ref: OwnerRef) -> CheckpointRef:
         return self.checkpoints(ref)[-1].ref
-
-    def image(self, image: int) -> ImageReplicas:
-        """Where an image is."""
-        return next(replicas for replicas in self.ledger.images if replicas.image == image)
 
     def look(self) -> None:
         """Every law, and every content."""
