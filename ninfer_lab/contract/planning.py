@@ -33,18 +33,6 @@ class TargetHandle(NamedTuple):
     choices: tuple[int, ...]
 
 
-class DegradationStep(NamedTuple):
-    """One owner gives more way; nothing that was given up comes back (TGT-5).
-
-    Attributes:
-        owner: Ordinal of the owner whose outcome changes.
-        target: The target after the step.
-    """
-
-    owner: int
-    target: TargetHandle
-
-
 class OutcomeFacts(NamedTuple):
     """What logical policy may know of one outcome (ROLE-2).
 
@@ -56,6 +44,20 @@ class OutcomeFacts(NamedTuple):
     deleted: frozenset[CheckpointRef]
     is_eviction: bool
     steps_count: int
+
+
+class DegradationStep(NamedTuple):
+    """One owner gives more way; nothing that was given up comes back (TGT-5).
+
+    Attributes:
+        owner: Ordinal of the owner whose outcome changes.
+        target: The target after the step.
+        facts: Of the owner's new outcome.
+    """
+
+    owner: int
+    target: TargetHandle
+    facts: OutcomeFacts
 
 
 class CheckpointRecoveries(NamedTuple):
@@ -150,6 +152,16 @@ class PlanningSession(Protocol):
 
     def recoveries(self, target: TargetHandle, owner: int) -> tuple[CheckpointRecoveries, ...]:
         """How each checkpoint of an owner could be reached again, by its placement in a target."""
+        ...
+
+    def own_recoveries(self, owner: int, choice: int) -> tuple[CheckpointRecoveries, ...]:
+        """The same by what an outcome keeps itself, whoever else may keep more: a forecast."""
+        ...
+
+    def rung(self, candidate: int, gone: Sequence[int], *, rest_leaves: bool) -> TargetHandle:
+        """Some owners evicted; the rest stays, or keeps everything with nothing on the Device
+        that the Host can carry (SRCH-4).
+        """
         ...
 
     def placement_key(self, target: TargetHandle, owner: int) -> object:

@@ -79,6 +79,23 @@ class OwnerDomain:
                 waiting.append(higher)
         return tuple(sorted(seen, key=lambda n: (self._nodes[n].steps_count, n)))
 
+    def off_device(self) -> int:
+        """Every checkpoint kept, and nothing on the Device that the Host can carry."""
+        number = STAYS
+        while True:
+            node = self._nodes[number]
+            lower = [n for n in self.below(number) if not self._nodes[n].outcome.deleted]
+            leaving = [n for n in lower if self._device_count(n) < self._device_count(number)]
+            if not leaving:
+                return number
+            number = min(leaving, key=lambda n: (self._device_count(n), n))
+            assert self._nodes[number].surviving == node.surviving
+
+    def _device_count(self, number: int) -> int:
+        keeps = self._nodes[number].outcome.keeps
+        contents = self._layout.on_device(self.owner.holdings)
+        return (keeps & contents).bit_count()
+
     # ── the steps ───────────────────────────────────────────────────────────────────────────────
 
     def _steps(self, number: int) -> Iterator[int]:

@@ -78,13 +78,24 @@ class ProgramSession:
             ),
         )
 
+    def rung(self, candidate: int, gone: Sequence[int], *, rest_leaves: bool) -> TargetHandle:
+        choices = []
+        for owner, domain in enumerate(self._domains):
+            if not self.is_eligible(candidate, owner):
+                choices.append(STAYS)
+            elif owner in gone:
+                choices.append(domain.evicted)
+            else:
+                choices.append(domain.off_device() if rest_leaves else STAYS)
+        return TargetHandle(candidate, tuple(choices))
+
     def is_eligible(self, candidate: int, owner: int) -> bool:
         source = self.candidates[candidate].source
         return source is None or source.owner.id != self.owners[owner].id
 
     def steps(self, target: TargetHandle) -> Sequence[DegradationStep]:
         return [
-            DegradationStep(owner, _with_choice(target, owner, number))
+            DegradationStep(owner, _with_choice(target, owner, number), domain.facts(number))
             for owner, domain in enumerate(self._domains)
             if self.is_eligible(target.candidate, owner)
             for number in domain.below(target.choices[owner])
@@ -154,6 +165,16 @@ class ProgramSession:
             domain.owner,
             domain.surviving(target.choices[owner]),
             self._replicas(target),
+        )
+
+    def own_recoveries(self, owner: int, choice: int) -> tuple[CheckpointRecoveries, ...]:
+        domain = self._domains[owner]
+        return recoveries(
+            self._ledger.layout,
+            self._projector.options,
+            domain.owner,
+            domain.surviving(choice),
+            domain.outcome(choice).keeps,
         )
 
     # ── leaves ──────────────────────────────────────────────────────────────────────────────────
