@@ -207,32 +207,38 @@ class _Search:
             steps = self._licensed(self._session.steps(current.target))
             if not steps or not budget.may_forecast(len(steps), self._gain_ns(identity)):
                 return
-            chosen = min(steps, key=lambda step: self._promise(current, step, prefers_value))
-            judged = self._judge_within(budget, chosen.target, identity)
+            step = self._most_promising(current, steps, prefers_value=prefers_value)
+            judged = self._judge_within(budget, current.target.after(step), identity)
             if judged is None:
                 return
             current = judged
 
-    def _promise(
-        self, current: Judged, step: DegradationStep, prefers_value: bool
-    ) -> tuple[float, ...]:
-        """Smaller is more promising: loss per unit of missing room, or most missing room at once.
+    def _most_promising(
+        self, current: Judged, steps: Sequence[DegradationStep], *, prefers_value: bool
+    ) -> DegradationStep:
+        """The step with the least loss per share of what is missing, or with the largest share.
 
-        A missing publication slot counts as a deficit that only an eviction can close.
+        A missing publication slot is one more thing missing, that only an eviction can bring.
         """
-        missing = dict(current.verdict.deficits)
-        relieved = 0.0
-        for axis, units in self._session.relief(step, current.target):
-            if axis in missing:
-                relieved += min(units, missing[axis]) / missing[axis]
-        if not current.has_slot and self._problem.has_slot(step.target):
-            relieved += 1.0
-        loss_ns = self._problem.valuation.step_loss_ns(current.target, step)
-        if relieved == 0.0:
-            return (2.0, loss_ns, step.owner)
-        if prefers_value:
-            return (1.0, loss_ns / relieved, -relieved, step.owner)
-        return (1.0, -relieved, loss_ns, step.owner)
+        missing = current.verdict.deficits
+        relief = self._session.relief(current.target, steps, [axis for axis, _ in missing])
+        promises = []
+        for step, units in zip(steps, relief, strict=True):
+            share = sum(
+                min(freed, lacking) / lacking
+                for freed, (_, lacking) in zip(units, missing, strict=True)
+            )
+            if not current.has_slot and self._problem.has_slot(current.target.after(step)):
+                share += 1.0
+            loss_ns = self._problem.valuation.step_loss_ns(step)
+            if not share:
+                promises.append((2, loss_ns, 0.0))
+            elif prefers_value:
+                promises.append((1, loss_ns / share, -share))
+            else:
+                promises.append((1, -share, loss_ns))
+        best = min(range(len(steps)), key=lambda i: (*promises[i], i))
+        return steps[best]
 
     def _refine(self, budget: SearchBudget) -> None:
         """Upward from the incumbent: whoever has given way more than it takes gets it back."""
@@ -279,17 +285,15 @@ class _Search:
             steps = self._licensed(self._session.steps(target))
             now_ns = self._problem.valuation.work_ns(judged.verdict.work)
             for step in steps[skipped : skipped + EXPANSION_SLICE]:
-                if step.target in seen:
+                successor = target.after(step)
+                if successor in seen:
                     continue
                 if len(seen) >= ARENA_TARGETS:
                     budget.stop = StopCause.EXPANSION_CAPACITY
                     return
-                seen.add(step.target)
-                loss_ns = judged.cost.private_loss_ns
-                push(
-                    step.target,
-                    now_ns + loss_ns + self._problem.valuation.step_loss_ns(target, step),
-                )
+                seen.add(successor)
+                loss_ns = judged.cost.private_loss_ns + self._problem.valuation.step_loss_ns(step)
+                push(successor, now_ns + loss_ns)
             if skipped + EXPANSION_SLICE < len(steps):
                 push(target, bound_ns, skipped + EXPANSION_SLICE)
 

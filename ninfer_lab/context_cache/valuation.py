@@ -63,6 +63,7 @@ class Valuation:
         self._prices: dict[MachineWork, int] = {}
         self._savings: dict[tuple[int, object], tuple[int, ...]] = {}
         self._own: dict[tuple[int, int], tuple[int, ...]] = {}
+        self._step_losses: dict[tuple[int, int, int], int] = {}
         self._identity_keys: dict[tuple[int, int], object] = {}
 
     def cost(self, target: TargetHandle, verdict: Verdict) -> TargetCost:
@@ -75,21 +76,22 @@ class Valuation:
 
     def loss_ns(self, target: TargetHandle) -> int:
         """Private loss against the candidate's identity, over all owners."""
+        if target.is_identity:
+            return 0
         return saturated_sum(
             *[self._owner_loss_ns(target, owner) for owner in range(len(self._worth))]
         )
 
-    def step_loss_ns(self, before: TargetHandle, step: DegradationStep) -> int:
+    def step_loss_ns(self, step: DegradationStep) -> int:
         """What a step adds to its owner's loss, by the owner's outcomes alone: a forecast, for what
         others keep of the same contents is left out (SRCH-1).
         """
-        owner = step.owner
-        stays, has, will = (
-            self._own_savings(owner, choice)
-            for choice in (STAYS, before.choices[owner], step.target.choices[owner])
-        )
-        weight = self._worth[owner].retention.weight
-        return private_loss_ns(weight, stays, will) - private_loss_ns(weight, stays, has)
+        known = self._step_losses.get((step.owner, step.before, step.choice))
+        if known is None:
+            known = self._own_loss(step.owner, step.choice)
+            known -= self._own_loss(step.owner, step.before)
+            self._step_losses[step.owner, step.before, step.choice] = known
+        return known
 
     def work_ns(self, work: MachineWork) -> int:
         """The price of some work; equal work is priced once."""
@@ -122,6 +124,11 @@ class Valuation:
             listed = self._session.recoveries(target, owner)
             known = self._savings[owner, key] = self._priced(listed, self._worth[owner])
         return known
+
+    def _own_loss(self, owner: int, choice: int) -> int:
+        weight = self._worth[owner].retention.weight
+        stays = self._own_savings(owner, STAYS)
+        return private_loss_ns(weight, stays, self._own_savings(owner, choice))
 
     def _own_savings(self, owner: int, choice: int) -> tuple[int, ...]:
         known = self._own.get((owner, choice))

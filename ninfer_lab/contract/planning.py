@@ -32,6 +32,20 @@ class TargetHandle(NamedTuple):
     candidate: int
     choices: tuple[int, ...]
 
+    def after(self, step: DegradationStep) -> TargetHandle:
+        """The target with a step taken."""
+        return self.with_choice(step.owner, step.choice)
+
+    def with_choice(self, owner: int, choice: int) -> TargetHandle:
+        """The target with another outcome for one owner."""
+        choices = self.choices
+        return TargetHandle(self.candidate, (*choices[:owner], choice, *choices[owner + 1 :]))
+
+    @property
+    def is_identity(self) -> bool:
+        """Everybody stays."""
+        return not any(self.choices)
+
 
 class OutcomeFacts(NamedTuple):
     """What logical policy may know of one outcome (ROLE-2).
@@ -51,12 +65,14 @@ class DegradationStep(NamedTuple):
 
     Attributes:
         owner: Ordinal of the owner whose outcome changes.
-        target: The target after the step.
-        facts: Of the owner's new outcome.
+        before: Its outcome so far.
+        choice: Its outcome after the step.
+        facts: Of that outcome.
     """
 
     owner: int
-    target: TargetHandle
+    before: int
+    choice: int
     facts: OutcomeFacts
 
 
@@ -136,9 +152,11 @@ class PlanningSession(Protocol):
         """Whether somebody's giving way could take a copy out of an identity that fits."""
         ...
 
-    def relief(self, step: DegradationStep, before: TargetHandle) -> tuple[tuple[Axis, int], ...]:
-        """Units that a step frees at the end of the joint state, by axis; a forecast for ordering
-        (SRCH-1), since stages may need more.
+    def relief(
+        self, target: TargetHandle, steps: Sequence[DegradationStep], axes: Sequence[Axis]
+    ) -> Sequence[tuple[int, ...]]:
+        """Units that each of some steps frees at the end of the joint state, axis by axis; a
+        forecast for ordering (SRCH-1), since stages may need more.
         """
         ...
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ninfer_lab.contract.capacity import KvPool
 from ninfer_lab.contract.ids import CheckpointRef
-from ninfer_lab.contract.planning import STAYS, OutcomeFacts
+from ninfer_lab.contract.planning import STAYS, DegradationStep, OutcomeFacts
 from ninfer_lab.contract.replicas import NOTHING, ReplicaSet
 from ninfer_lab.contract.target import OwnerOutcome
 from ninfer_lab.program.storage.bitset import ordinals_of
@@ -30,7 +30,12 @@ class _Node(NamedTuple):
 
 
 class OwnerDomain:
-    """Grows as it is asked; the numbers given out stay."""
+    """Grows as it is asked; the numbers given out stay.
+
+    Attributes:
+        marks: Replicas of anything the owner refers to, in both tiers.
+        evicted: The number of its end.
+    """
 
     def __init__(self, ledger: Ledger, owner: Continuation) -> None:
         self._ledger = ledger
@@ -41,7 +46,10 @@ class OwnerDomain:
         )
         self._nodes = [_Node(stays, owner.checkpoints, 0)]
         self._numbers = {(stays.deleted, stays.keeps): STAYS}
+        self.marks = self._layout.on_device(owner.holdings) | self._layout.on_host(owner.holdings)
         self._below: dict[int, tuple[int, ...]] = {}
+        self._steps_from: dict[int, tuple[DegradationStep, ...]] = {}
+        self._given_up: dict[tuple[int, int], int] = {}
         self._above: dict[int, set[int]] = {STAYS: set()}
         self.evicted = self._number(owner.checkpoint_refs, NOTHING, (), STAYS)
 
@@ -65,8 +73,27 @@ class OwnerDomain:
         """One step down, in the order of the steps."""
         known = self._below.get(number)
         if known is None:
-            found = [] if number == self.evicted else [*self._steps(number)]
+            found = [] if number == self.evicted else [*self._lower(number)]
             known = self._below[number] = tuple(dict.fromkeys(found))
+        return known
+
+    def steps(self, owner: int, number: int) -> tuple[DegradationStep, ...]:
+        """The same as steps of a session's owner."""
+        known = self._steps_from.get(number)
+        if known is None:
+            known = tuple(
+                DegradationStep(owner, number, lower, self.facts(lower))
+                for lower in self.below(number)
+            )
+            self._steps_from[number] = known
+        return known
+
+    def given_up(self, before: int, after: int) -> int:
+        """Replicas that the one outcome keeps and the other does not."""
+        known = self._given_up.get((before, after))
+        if known is None:
+            known = self._nodes[before].outcome.keeps & ~self._nodes[after].outcome.keeps
+            self._given_up[before, after] = known
         return known
 
     def above(self, number: int) -> tuple[int, ...]:
@@ -98,7 +125,7 @@ class OwnerDomain:
 
     # ── the steps ───────────────────────────────────────────────────────────────────────────────
 
-    def _steps(self, number: int) -> Iterator[int]:
+    def _lower(self, number: int) -> Iterator[int]:
         """Endings of checkpoints, relief of replicas, and last the owner's own end."""
         node = self._nodes[number]
         deleted, keeps = node.outcome.deleted, node.outcome.keeps

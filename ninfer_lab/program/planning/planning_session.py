@@ -56,7 +56,7 @@ class ProgramSession:
         self._limits = tuple(self._ledger.capacity.of(axis) for axis in Axis)
         self._projected: dict[int, CandidateProjector] = {}
         self._post: tuple[TargetHandle, PostState] | None = None
-        self._rests: tuple[TargetHandle, list[int]] | None = None
+        self._placed: tuple[TargetHandle, int] | None = None
 
     @cached_property
     def _domains(self) -> tuple[OwnerDomain, ...]:
@@ -95,15 +95,15 @@ class ProgramSession:
 
     def steps(self, target: TargetHandle) -> Sequence[DegradationStep]:
         return [
-            DegradationStep(owner, _with_choice(target, owner, number), domain.facts(number))
+            step
             for owner, domain in enumerate(self._domains)
             if self.is_eligible(target.candidate, owner)
-            for number in domain.below(target.choices[owner])
+            for step in domain.steps(owner, target.choices[owner])
         ]
 
     def lesser(self, target: TargetHandle, owner: int) -> Sequence[TargetHandle]:
         numbers = self._domains[owner].above(target.choices[owner])
-        return [_with_choice(target, owner, number) for number in numbers]
+        return [target.with_choice(owner, number) for number in numbers]
 
     def facts(self, target: TargetHandle) -> Sequence[tuple[int, OutcomeFacts]]:
         return [
@@ -122,13 +122,20 @@ class ProgramSession:
             for owner, ref in enumerate(self.owners)
         )
 
-    def relief(self, step: DegradationStep, before: TargetHandle) -> tuple[tuple[Axis, int], ...]:
-        domain = self._domains[step.owner]
-        had = domain.outcome(before.choices[step.owner]).keeps
-        has = domain.outcome(step.target.choices[step.owner]).keeps
-        freed = had & ~has & ~self._rest(before, step.owner)
-        units = self._order.units(freed)
-        return tuple((axis, count) for axis, count in zip(Axis, units, strict=True) if count)
+    def relief(
+        self, target: TargetHandle, steps: Sequence[DegradationStep], axes: Sequence[Axis]
+    ) -> Sequence[tuple[int, ...]]:
+        masks = [self._order.mask(axis) for axis in axes]
+        units = [self._order.unit(axis) for axis in axes]
+        rests = self._rests(target)
+        freed_by = [
+            self._domains[step.owner].given_up(step.before, step.choice) & ~rests[step.owner]
+            for step in steps
+        ]
+        return [
+            tuple([(f & m).bit_count() * u for m, u in zip(masks, units, strict=True)])
+            for f in freed_by
+        ]
 
     # ── the evaluator ───────────────────────────────────────────────────────────────────────────
 
@@ -155,7 +162,7 @@ class ProgramSession:
 
     def placement_key(self, target: TargetHandle, owner: int) -> object:
         number = target.choices[owner]
-        return number, self._replicas(target) & self._own_marks(owner)
+        return number, self._replicas(target) & self._domains[owner].marks
 
     def recoveries(self, target: TargetHandle, owner: int) -> tuple[CheckpointRecoveries, ...]:
         domain = self._domains[owner]
@@ -181,28 +188,28 @@ class ProgramSession:
 
     def _replicas(self, target: TargetHandle) -> int:
         """What is where in the end: restored pages are on the Device again."""
+        if self._placed is not None and self._placed[0] is target:
+            return self._placed[1]
         post = self._post_state(target)
         replicas: int = post.committed
         for pool, needs in zip(self._ledger.kv, post.needs, strict=True):
             replicas |= self._ledger.layout.device_pages[pool].put(needs.restored)
+        self._placed = (target, replicas)
         return replicas
 
-    def _rest(self, target: TargetHandle, owner: int) -> int:
-        """What all others keep; of the target asked about last, for all its owners at once."""
-        if self._rests is None or self._rests[0] != target:
-            keeps = [
-                domain.outcome(number).keeps
-                for domain, number in zip(self._domains, target.choices, strict=True)
-            ]
-            before, after = [self._unmoved], [0]
-            for mine in keeps:
-                before.append(before[-1] | mine)
-            for mine in reversed(keeps):
-                after.append(after[-1] | mine)
-            after.reverse()
-            rests = [before[i] | after[i + 1] for i in range(len(keeps))]
-            self._rests = (target, rests)
-        return self._rests[1][owner]
+    def _rests(self, target: TargetHandle) -> list[int]:
+        """For each owner, what all others keep."""
+        keeps = [
+            domain.outcome(number).keeps
+            for domain, number in zip(self._domains, target.choices, strict=True)
+        ]
+        before, after = [self._unmoved], [0]
+        for mine in keeps:
+            before.append(before[-1] | mine)
+        for mine in reversed(keeps):
+            after.append(after[-1] | mine)
+        after.reverse()
+        return [before[i] | after[i + 1] for i in range(len(keeps))]
 
     @cached_property
     def _unmoved(self) -> int:
@@ -213,10 +220,6 @@ class ProgramSession:
             if owner not in eligible:
                 unmoved |= keeps
         return unmoved
-
-    def _own_marks(self, owner: int) -> int:
-        layout, holdings = self._ledger.layout, self._domains[owner].owner.holdings
-        return layout.on_device(holdings) | layout.on_host(holdings)
 
     def _deficits(
         self, uses: tuple[StageUse, ...], post: PostState
@@ -232,7 +235,7 @@ class ProgramSession:
 
     def _post_state(self, target: TargetHandle) -> PostState:
         """Of the target asked for last: a target is judged, then valued."""
-        if self._post is None or self._post[0] != target:
+        if self._post is None or self._post[0] is not target:
             projected = self._candidate(target.candidate)
             self._post = (target, projected.project(self._outcomes(target)))
         return self._post[1]
@@ -252,8 +255,3 @@ class ProgramSession:
                 if number != STAYS
             ]
         )
-
-
-def _with_choice(target: TargetHandle, owner: int, number: int) -> TargetHandle:
-    choices = target.choices
-    return TargetHandle(target.candidate, (*choices[:owner], number, *choices[owner + 1 :]))

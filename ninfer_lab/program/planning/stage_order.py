@@ -104,9 +104,13 @@ class StageOrder:
             ],
         )
 
-    def units(self, replicas: int) -> Counts:
-        """Units of every axis under some replicas."""
-        return self._there(replicas, 0)
+    def mask(self, axis: Axis) -> int:
+        """The replicas that are counted on an axis."""
+        return self._masks[_AXES.index(axis)]
+
+    def unit(self, axis: Axis) -> int:
+        """What one of them counts."""
+        return self._granule_bytes if axis is Axis.HOST_KV else 1
 
     def fits(self, uses: tuple[StageUse, ...], post: PostState) -> bool:
         """Whether every stage fits every capacity, and every extent has found its place."""
@@ -167,6 +171,8 @@ class StageOrder:
             (replicas & granules).bit_count() * self._granule_bytes + extent_bytes,
         )
 
+
+_AXES = tuple(Axis)
 
 _NO_NEEDS = PoolNeeds(0, 0, 0, 0)
 
