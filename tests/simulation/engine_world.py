@@ -7,7 +7,7 @@ that looks it up. Tokens of a world with text are code points, so that stop stri
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from ninfer_lab.contract.cache_controller import CacheController, ControllerSnapshot
@@ -42,7 +42,7 @@ from ninfer_lab.engine.request import RequestOutcome
 from ninfer_lab.frontend.accepted_output import AcceptedOutput
 from ninfer_lab.frontend.prepared_prompt import Frontend
 from simulation.content_machine import VOCABULARY_TOKENS, ContentMachine
-from simulation.watched_controller import WatchedController
+from simulation.watched_controller import Watch, WatchedController
 
 MAIN_PAGE_BYTES, BACKEND_PAGE_BYTES, STATE_IMAGE_BYTES = 400, 100, 1_000
 """Small, and not all the same."""
@@ -188,21 +188,28 @@ def engine_world(
     *,
     design: Design = catalog_design,
     with_text: bool = False,
+    lease_window_tokens: int | None = None,
+    watch: Watch = Watch.EVERY_CALL,
 ) -> EngineWorld:
-    """An engine that a watcher holds to every law after every call.
+    """An engine that a watcher holds to every law.
 
     Args:
         options: By default one lane, one extra slot, four pages, and chunks of 128 tokens.
         design: The cache design under watch.
         with_text: Whether tokens are code points.
+        lease_window_tokens: Instead of the thousands that no world here has room for; counts only
+            with `kv_lease_growth`.
+        watch: When it looks.
     """
     options = options or EngineOptions(max_context_tokens=256, prefill_chunk_tokens=128)
     backend = None if options.backend is None else BACKEND_PAGE_BYTES
     page_bytes = KvPageBytes(main=MAIN_PAGE_BYTES, backend=backend)
     resolved = options.resolve(page_bytes, state_image_bytes=STATE_IMAGE_BYTES)
+    if options.kv_lease_growth and lease_window_tokens is not None:
+        resolved = replace(resolved, lease_window_tokens=lease_window_tokens)
     clock = VirtualClock()
     machine = ContentMachine(resolved.capacity, clock, options.backend)
-    controller = WatchedController(design(resolved, machine), machine, resolved)
+    controller = WatchedController(design(resolved, machine), machine, resolved, watch)
     frontend = HandMadeFrontend(with_text=with_text)
     engine = Engine(
         options=resolved,
