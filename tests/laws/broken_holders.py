@@ -137,11 +137,7 @@ BROKEN_HOLDERS: list[tuple[str, str, Break]] = [
     ),
     # ── checkpoints ─────────────────────────────────────────────────────────────────────────────
     ("CheckpointsAreComplete", "a page is missing", lambda: with_closure(pages=page_ids(0))),
-    (
-        "CheckpointsAreComplete",
-        "a page too many",
-        lambda: with_closure(pages=page_ids(0, 1, 4)),
-    ),
+    ("CheckpointsAreComplete", "a page too many", lambda: with_closure(pages=page_ids(0, 1, 4))),
     (
         "CheckpointsAreComplete",
         "a backend page is missing",
@@ -229,11 +225,7 @@ BROKEN_HOLDERS: list[tuple[str, str, Break]] = [
         "a checkpoint of another owner",
         lambda: with_owner(SOUND, 1, checkpoints=(ENDPOINT, BRANCH)),
     ),
-    (
-        "LineagesNest",
-        "tokens nobody keeps",
-        lambda: with_owner(SOUND, 1, history_tokens=104),
-    ),
+    ("LineagesNest", "tokens nobody keeps", lambda: with_owner(SOUND, 1, history_tokens=104)),
     (
         "LineagesNest",
         "a lineage that is no prefix of its sequence",
