@@ -44,8 +44,8 @@ class ProgramApi(Protocol):
         """Projects the complete post-state and every stage towards it. Reads only.
 
         Raises:
-            PlanRefused: An outcome of another generation than the owner has, or of the source's
-                own owner.
+            PlanRefused: A source or an outcome of another generation than its owner has, or an
+                outcome of the source's own owner.
         """
         ...
 

@@ -53,7 +53,7 @@ from ninfer_lab.program.planning.backfill_proof import head_keeps_its_room
 from ninfer_lab.program.planning.exact_identity import compare
 from ninfer_lab.program.planning.explanation import Explainer
 from ninfer_lab.program.planning.ladder import ladder
-from ninfer_lab.program.planning.named_owners import require_destination, require_victims
+from ninfer_lab.program.planning.named_owners import require_current, require_destination
 from ninfer_lab.program.planning.resource_projection import Projector, entitled_tokens
 from ninfer_lab.program.planning.stage_order import StageOrder
 from ninfer_lab.program.planning.transfer_work import machine_work
@@ -112,7 +112,7 @@ class Program:
         )
 
     def assess(self, target: TargetSketch) -> Assessment:
-        require_victims(self._ledger, target)
+        require_current(self._ledger, target)
         projected = self._projector_now().candidate(target.candidate)
         post = projected.project(target.outcomes)
         order = StageOrder(self._ledger)

@@ -1,7 +1,7 @@
 """Are the owners that a target and an intent name what they are taken for? (TXN-2)
 
-Owns the refusals: of a victim at another generation than it has, of the source among the victims,
-of a destination that is there already. A target that named them wrongly would be found out only
+Owns the refusals: of a source or a victim at another generation than it has, of the source among
+the victims, of a destination that is there already. A target that named them wrongly would be found out only
 after the transition has started, when it may not fail any more. Reads only.
 """
 
@@ -14,13 +14,20 @@ from ninfer_lab.contract.target import TargetSketch
 from ninfer_lab.program.storage.ledger import Ledger
 
 
-def require_victims(ledger: Ledger, target: TargetSketch) -> None:
-    """Every outcome is of another owner than the source's, at the generation it has.
+def require_current(ledger: Ledger, target: TargetSketch) -> None:
+    """The source, and every outcome of another owner than the source's, is of the generation that
+    the owner has.
 
     Raises:
-        PlanRefused: One is not; what it keeps may be somebody else's by now.
+        PlanRefused: One is not; what it refers to may be somebody else's by now.
     """
     source = target.candidate.source
+    if source is not None and not ledger.continuations.is_current(source.owner):
+        raise PlanRefused(
+            "target.candidate.source",
+            found=source.owner,
+            legal="an owner inactive at this generation: verify the checkpoint again",
+        )
     for outcome in target.outcomes:
         if not ledger.continuations.is_current(outcome.owner):
             raise PlanRefused(
