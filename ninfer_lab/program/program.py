@@ -59,6 +59,7 @@ class Program:
         self._ledger = Ledger(options.capacity, options.max_concurrency)
         self._resource_revision = 0
         self._sealed: dict[PlanId, ResourcePlan] = {}
+        self._told_occupancy: tuple[int, Occupancy] | None = None
         self._ids: Iterator[int] = count(1)
 
     @property
@@ -168,7 +169,11 @@ class Program:
     def next_cut(self, handle: SequenceHandle) -> Cut:
         """Gives out the next forward of a sequence, its pages mapped."""
         sequence = self._ledger.sequence(handle)
-        return begin_cut(self._ledger, self._machine, sequence, self._options.prefill_chunk_tokens)
+        reserved_pages = sequence.reserved_pages
+        cut = begin_cut(self._ledger, self._machine, sequence, self._options.prefill_chunk_tokens)
+        if sequence.reserved_pages != reserved_pages:
+            self._told_occupancy = None
+        return cut
 
     def commit(self, handle: SequenceHandle) -> CaptureResult:
         """The cut given out last has run; captures here if that was planned."""
@@ -213,8 +218,14 @@ class Program:
     # ── pictures ────────────────────────────────────────────────────────────────────────────────
 
     def occupancy(self) -> Occupancy:
-        """Used_r now (ACC-1)."""
-        return self._ledger.occupancy()
+        """Used_r now (ACC-1).
+
+        Every forward asks. What is in use moves with the revision, but for growth that is mapped
+        (REV-3), so it is counted again only after one of the two.
+        """
+        if self._told_occupancy is None or self._told_occupancy[0] != self._resource_revision:
+            self._told_occupancy = (self._resource_revision, self._ledger.occupancy())
+        return self._told_occupancy[1]
 
     def snapshot(self) -> LedgerSnapshot:
         """Everything held, with the row tables as the machine has them."""
