@@ -37,6 +37,7 @@ from ninfer_lab.contract.program_api import ProgramApi
 from ninfer_lab.contract.result import ResourceResult, SequenceEnd, Settlement
 from ninfer_lab.contract.search_report import SearchReport, TargetVerdict
 from ninfer_lab.contract.target import Assessment, TargetSketch
+from ninfer_lab.cost.machine_cost_model import MachineCostModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +59,18 @@ class _Claim:
 
 
 class ResourceManager:
-    """Logical policy over one Program."""
+    """Logical policy over one Program.
 
-    def __init__(self, options: ResolvedOptions, program: ProgramApi) -> None:
+    Args:
+        options: The engine's.
+        program: The physical authority.
+        cost_model: What is believed of the machine; held for the planner, which prices with it.
+    """
+
+    def __init__(
+        self, options: ResolvedOptions, program: ProgramApi, cost_model: MachineCostModel
+    ) -> None:
+        self.cost_model = cost_model
         self._program = program
         self._enabled = options.context_cache is ContextCache.ENABLED
         self._catalog = Catalog(options.max_private_continuations)

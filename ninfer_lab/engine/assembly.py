@@ -20,24 +20,33 @@ from ninfer_lab.contract.numerics import ModelDtype, Numerics
 from ninfer_lab.contract.options import EngineOptions, ResolvedOptions
 from ninfer_lab.contract.recording_options import ALL_TARGETS, DECISIONS_ONLY, RecordingOptions
 from ninfer_lab.contract.token_source import TokenSource
+from ninfer_lab.cost.machine_cost_model import MachineCostModel, model_from_timing
+from ninfer_lab.cost.preset_file import shipped_presets
+from ninfer_lab.cost.presets import GENERIC, resolve_cost_model
 from ninfer_lab.engine.catalog_controller import CatalogController
 from ninfer_lab.engine.engine import Engine
 from ninfer_lab.frontend.prepared_prompt import Frontend
 from ninfer_lab.machine.charged_time import ChargedTime
 from ninfer_lab.machine.simulated_machine import SimulatedMachine
+from ninfer_lab.models.qwen3_5.config import ModelGeometry
+from ninfer_lab.models.qwen3_5.measurement import prefill_signature
 from ninfer_lab.program.program import Program
 
-ControllerFactory = Callable[[ResolvedOptions, MachineApi], CacheController]
-"""Builds a cache design over a machine; `lab` hands the chosen one to assembly."""
+ControllerFactory = Callable[[ResolvedOptions, MachineApi, MachineCostModel], CacheController]
+"""Builds a cache design over a machine, with what it is to believe of the machine's times; `lab`
+hands the chosen one to assembly.
+"""
 
 MachineWrapper = Callable[[MachineApi], MachineApi]
 """Puts something between engine and machine: faults, for one."""
 
 
-def catalog_design(options: ResolvedOptions, machine: MachineApi) -> CacheController:
+def catalog_design(
+    options: ResolvedOptions, machine: MachineApi, belief: MachineCostModel
+) -> CacheController:
     """ResourceManager and Program: the design of the seeds."""
     program = Program(options, machine)
-    return CatalogController(ResourceManager(options, program), program)
+    return CatalogController(ResourceManager(options, program, belief), program)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +61,8 @@ class TorchParts:
         clock: Wall time by default.
         charged: With a VirtualClock: the device whose time forwards and copies are charged, so that
             this world decides as the simulated one does.
+        belief: What the design holds of the machine's times; `None` is right about a charged
+            device, and on the wall clock takes the generic presets.
         frontend: The checkpoint's own by default; one without a tokenizer serves token ids alone.
         recording: Every target by default: what is served here is looked at request by request.
     """
@@ -62,6 +73,7 @@ class TorchParts:
     wrap_machine: MachineWrapper | None = None
     clock: Clock | None = None
     charged: SimulatedDevice | None = None
+    belief: MachineCostModel | None = None
     frontend: Frontend | None = None
     recording: RecordingOptions = ALL_TARGETS
 
@@ -75,7 +87,8 @@ class SimulatedParts:
         tokens: What requests say.
         vocabulary_tokens: Ids a raw prompt may use.
         frontend: Of the world; without a tokenizer it serves token ids alone.
-        design: The cache design, with what it believes about time.
+        design: The cache design.
+        belief: What the design holds of the device's times; `None` is right about them.
         failing_forwards: Seeded faults.
         clock: Moves only where the engine waits.
         recording: Decisions by default: a run here may have very many requests.
@@ -86,6 +99,7 @@ class SimulatedParts:
     vocabulary_tokens: int
     frontend: Frontend
     design: ControllerFactory = catalog_design
+    belief: MachineCostModel | None = None
     failing_forwards: frozenset[int] = frozenset()
     clock: VirtualClock
     recording: RecordingOptions = DECISIONS_ONLY
@@ -99,10 +113,11 @@ def assemble_simulated(options: EngineOptions, parts: SimulatedParts) -> Engine:
     """
     resolved = options.resolve()
     machine = SimulatedMachine(parts.device, parts.tokens, parts.clock, parts.failing_forwards)
+    belief = parts.belief or model_from_timing(parts.device.timing)
     return Engine(
         options=resolved,
         frontend=parts.frontend,
-        controller=parts.design(resolved, machine),
+        controller=parts.design(resolved, machine, belief),
         machine=machine,
         clock=parts.clock,
         vocabulary_tokens=parts.vocabulary_tokens,
@@ -134,6 +149,7 @@ def assemble_torch(
     Raises:
         OptionsError: Options that cannot hold one request. Nothing was read.
         CheckpointError: A checkpoint that cannot be served. Nothing large was allocated.
+        PresetError: On the wall clock without a belief, and not run from a checkout.
     """
     resolved = (options or EngineOptions()).resolve()
     parts = parts or TorchParts()
@@ -142,7 +158,7 @@ def assemble_torch(
     return Engine(
         options=resolved,
         frontend=served.frontend,
-        controller=parts.design(resolved, served.machine),
+        controller=parts.design(resolved, served.machine, served.belief),
         machine=served.machine,
         clock=clock,
         vocabulary_tokens=served.vocabulary_tokens,
@@ -157,6 +173,7 @@ class _Served:
     frontend: Frontend
     machine: MachineApi
     vocabulary_tokens: int
+    belief: MachineCostModel
 
 
 def _serve(
@@ -196,4 +213,22 @@ def _serve(
     machine: MachineApi = TorchMachine(model, tensors, clock, charged)
     if parts.wrap_machine is not None:
         machine = parts.wrap_machine(machine)
-    return _Served(frontend=frontend, machine=machine, vocabulary_tokens=geometry.vocab_size)
+    return _Served(
+        frontend=frontend,
+        machine=machine,
+        vocabulary_tokens=geometry.vocab_size,
+        belief=_belief(parts, geometry),
+    )
+
+
+def _belief(parts: TorchParts, geometry: ModelGeometry) -> MachineCostModel:
+    """What was handed in; else the truth, if it is known; else what is shipped for any machine."""
+    if parts.belief is not None:
+        return parts.belief
+    if parts.charged is not None:
+        return model_from_timing(parts.charged.timing)
+    return resolve_cost_model(
+        hardware_class=GENERIC,
+        signature=prefill_signature(geometry, parts.dtype),
+        shipped=shipped_presets(),
+    )

@@ -99,6 +99,7 @@ def run(
             vocabulary_tokens=world.geometry.vocab_size,
             frontend=words.frontend,
             design=design,
+            belief=world.belief,
             clock=clock,
             recording=recording,
         )
@@ -134,7 +135,7 @@ def _torch_engine(world: World, clock: Clock, parts: TorchParts) -> Engine:
         legal = f"{Machine.SIMULATED.value}, for nobody has its weights here"
         raise OptionsError("machine", found=f"real tensors of {world.name}", legal=legal)
     charged = world.device if isinstance(clock, VirtualClock) else None
-    parts = replace(parts, dtype=world.dtype, clock=clock, charged=charged)
+    parts = replace(parts, dtype=world.dtype, clock=clock, charged=charged, belief=world.belief)
     return open_engine(world.checkpoint, world.story.options, parts)
 
 

@@ -6,16 +6,22 @@ that looks it up. Tokens of a world with text are code points, so that stop stri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ninfer_lab.contract.cache_controller import CacheController, ControllerSnapshot
+from ninfer_lab.contract.cache_controller import ControllerSnapshot
 from ninfer_lab.contract.clock import VirtualClock
+from ninfer_lab.contract.device_timing import (
+    DecodeTiming,
+    DeviceTiming,
+    PrefillTiming,
+    TransferTiming,
+    TransferTimings,
+)
 from ninfer_lab.contract.events import Event, RequestAdmitted, RequestFinished
 from ninfer_lab.contract.ids import RequestId, SessionKey
-from ninfer_lab.contract.machine_api import MachineApi
-from ninfer_lab.contract.options import CacheMode, EngineOptions, RequestOptions, ResolvedOptions
+from ninfer_lab.contract.options import CacheMode, EngineOptions, RequestOptions
 from ninfer_lab.contract.output import OutputRules
 from ninfer_lab.contract.prompt import (
     RAW_TOKENS,
@@ -30,12 +36,13 @@ from ninfer_lab.contract.prompt import (
     TokenPrompt,
 )
 from ninfer_lab.contract.token_span import TokenSpan
-from ninfer_lab.engine.assembly import catalog_design
+from ninfer_lab.cost.machine_cost_model import model_from_timing
+from ninfer_lab.engine.assembly import ControllerFactory, catalog_design
 from ninfer_lab.engine.engine import Engine
 from ninfer_lab.engine.request import RequestOutcome
 from ninfer_lab.frontend.accepted_output import AcceptedOutput
 from ninfer_lab.frontend.prepared_prompt import Frontend
-from simulation.content_machine import VOCABULARY_TOKENS, ContentMachine
+from simulation.content_machine import FORWARD_NS, VOCABULARY_TOKENS, ContentMachine
 from simulation.watched_controller import WatchedController
 
 STEPS_LIMIT = 3_000
@@ -43,7 +50,18 @@ STEPS_LIMIT = 3_000
 
 _Event = TypeVar("_Event", bound=Event)
 
-Design = Callable[[ResolvedOptions, MachineApi], CacheController]
+_COPY = TransferTiming(batch_ns=0, operation_ns=0, ns_per_byte_q32=0)
+
+BELIEF = model_from_timing(
+    DeviceTiming(
+        transfer=TransferTimings(d2h=_COPY, h2d=_COPY, d2d=_COPY),
+        prefill=PrefillTiming(chunk_ns=FORWARD_NS, token_ns_q32=0, attention_pair_ns_q32=0),
+        decode=DecodeTiming(
+            step_ns=FORWARD_NS, row_ns=0, kv_bytes_per_token=0, kv_ns_per_byte_q32=0
+        ),
+    )
+)
+"""The truth about the machine that knows contents."""
 
 
 def prepared(
@@ -177,7 +195,7 @@ class EngineWorld:
 def engine_world(
     options: EngineOptions | None = None,
     *,
-    design: Design = catalog_design,
+    design: ControllerFactory = catalog_design,
     with_text: bool = False,
 ) -> EngineWorld:
     """An engine that a watcher holds to every law after every call.
@@ -191,7 +209,7 @@ def engine_world(
     resolved = options.resolve()
     clock = VirtualClock()
     machine = ContentMachine(resolved.capacity, clock)
-    controller = WatchedController(design(resolved, machine), machine)
+    controller = WatchedController(design(resolved, machine, BELIEF), machine)
     frontend = HandMadeFrontend(with_text=with_text)
     engine = Engine(
         options=resolved,
