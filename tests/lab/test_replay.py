@@ -83,6 +83,9 @@ def test_nobody_asks_on_before_he_is_answered(tmp_path: Path) -> None:
     assert second.hit_tokens == 639
     assert other.sent_ns < second.sent_ns
     assert other.held_by is None
+    row = found.requests.row(1, named=True)
+    assert row["held_by"] == "conversation"
+    assert row["held_ms"] == (second.sent_ns - 1_000_000) / 1e6
     assert "1 sent later than they were due: the request before" in str(found)
 
 
@@ -94,6 +97,7 @@ def test_a_full_queue_holds_back_and_loses_nobody(tmp_path: Path) -> None:
     assert [each.held_by for each in found.served] == [None] * 2 + [HeldBy.QUEUE] * 10
     sent_ns = [each.sent_ns for each in found.served]
     assert sent_ns == sorted(sent_ns)
+    assert sent_ns[2] < found.served[0].total_ns  # who is served waits no more
     assert "10 sent later than they were due: the engine's queue was full" in str(found)
 
 
