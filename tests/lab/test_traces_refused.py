@@ -18,6 +18,8 @@ GOOD = moon([0], tokens=5)
 MALFORMED_MOON = [
     ({"timestamp": None}, "timestamp: found null; legal: a number of milliseconds"),
     ({"timestamp": -1}, r"timestamp: found -1; legal: a number of milliseconds in \[0, "),
+    ({"timestamp": float("nan")}, r"timestamp: found NaN; legal: a number of milliseconds in"),
+    ({"timestamp": 10**400}, r"timestamp: found 10*…; legal: a number of milliseconds in"),
     ({"timestamp": True}, "timestamp: found true; legal: a number of milliseconds"),
     ({"input_length": 0}, r"input_length: found 0; legal: a whole number in \[1, 2147483647\]"),
     ({"input_length": 5.0}, r"input_length: found 5.0; legal: a whole number"),
@@ -34,6 +36,11 @@ def test_a_malformed_field_is_named(  # spec: BAD-1
 ) -> None:
     with pytest.raises(TraceError, match=rf"trace.jsonl, line 2, {message}"):
         read(tmp_path, [GOOD, GOOD | change])
+
+
+def test_a_number_of_too_many_digits_is_no_object(tmp_path: Path) -> None:  # spec: BAD-1
+    with pytest.raises(TraceError, match=r"line 1: found .{60}…; legal: one JSON object"):
+        read(tmp_path, ['{"hash_ids": ' + "7" * 5_000 + "}"])
 
 
 def test_a_missing_field_is_named(tmp_path: Path) -> None:  # spec: BAD-1
@@ -86,6 +93,10 @@ MALFORMED_WEKA = [
     ),
     (agent([turn(0, [1], tokens=4)]), r"requests\[0\].tail: found 1 numbers; legal: pairs of"),
     (agent([turn(0, [1, 2**32], tokens=4)]), r"requests\[0\].tail\[1\]: found 4294967296; legal"),
+    (
+        agent([turn(0, [0, 2**32 - 1], tokens=4)], tools=4),
+        r"requests\[0\].lcp and tail: found 4294967295 ids; legal: 1, one per 4 of 4 tokens",
+    ),
     (agent([turn(0, [2**32 - 1, 9], tokens=36)]), r"requests\[0\].tail: found .*; legal: ids in"),
     (
         agent([FINE, turn(2, [], tokens=12)]),
