@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ninfer_lab.contract.ids import LaneId, RequestId
 from ninfer_lab.contract.work import ForwardPhase
-from ninfer_lab.scheduler.active_lanes import ActiveLane, ActiveLanes, LanePhase
+from ninfer_lab.scheduler.active_lanes import ActiveLane, ActiveLanes
 from ninfer_lab.scheduler.waiting_queue import WaitingQueue
 
 
@@ -92,8 +92,7 @@ class Scheduler:
         """The oldest prefill or every decode, whichever did not run last; `None` when nothing
         runs.
         """
-        prefill = self._lanes.in_phase(LanePhase.PREFILL)
-        decode = self._lanes.in_phase(LanePhase.DECODE)
+        prefill, decode = self._lanes.prefilling, self._lanes.decoding
         if prefill and (self._last_phase is ForwardPhase.DECODE or not decode):
             self._last_phase = ForwardPhase.PREFILL
             return ForwardChoice(phase=ForwardPhase.PREFILL, lanes=prefill[:1])

@@ -83,6 +83,9 @@ class WatchedController:
     def _look(self) -> None:
         now = self._design.describe()
         check_laws(now, self._seen)
+        told = self._design.occupancy()
+        if told != now.ledger.occupancy:
+            raise InvariantBroken("ACC-1 occupancy", f"told {told}, held {now.ledger.occupancy}")
         self._machine.check_contents(now.ledger)
         self._seen = now
         self.checks_count += 1
