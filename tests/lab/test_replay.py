@@ -19,10 +19,11 @@ from ninfer_lab.contract.output import FinishReason
 from ninfer_lab.contract.recording_options import RecordingOptions
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.lab.cli import MISTAKE_EXIT_CODE, main
+from ninfer_lab.lab.traces.command import options_with
 from ninfer_lab.lab.traces.prompts import TracePrompts
 from ninfer_lab.lab.traces.replay import Replay, replay
 from ninfer_lab.lab.traces.replay_client import HeldBy, ReplayAnswers, ReplayClient, Served
-from ninfer_lab.lab.traces.replay_world import dense_27b
+from ninfer_lab.lab.traces.replay_world import REPLAY_OPTIONS, dense_27b
 from ninfer_lab.lab.traces.trace import Trace
 
 OPTIONS = EngineOptions(max_concurrency=2, max_context_tokens=4_096, max_private_continuations=8)
@@ -281,7 +282,7 @@ def test_the_command_prints_table_and_totals(  # spec: CLI-1
         moon([0, 2, 3], tokens=1_200, at_ms=LATER_MS),
     ]
     path, table = written(tmp_path, lines), tmp_path / "requests.csv"
-    options = ("--lanes=1", "--kv-tokens=131072", "--state-slots=2", "--time-scale=2")
+    options = ("-omax_concurrency=1", "--option=kv_capacity_tokens=131072", "--time-scale=2")
     assert not run_command(str(path), f"--table={table}", *options)
     said = capsys.readouterr().out
     assert "| line | conversation | due_ms " in said
@@ -291,13 +292,30 @@ def test_the_command_prints_table_and_totals(  # spec: CLI-1
     assert set(tmp_path.iterdir()) == {path, table}
 
 
+def test_every_number_of_the_engine_can_be_chosen() -> None:
+    chosen = options_with(REPLAY_OPTIONS, ("max_concurrency=3", "device_state_slots=5"))
+    assert chosen == replace(REPLAY_OPTIONS, max_concurrency=3, device_state_slots=5)
+    with pytest.raises(OptionsError, match="--option: found context_cache=0; legal: "):
+        options_with(REPLAY_OPTIONS, ("context_cache=0",))
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
         (("{folder}/none.jsonl",), "trace: found no file {folder}/none.jsonl; legal: a trace"),
         (("{folder}/bad.jsonl",), "bad.jsonl, line 1, timestamp: found nothing; legal: a number"),
-        (("{folder}/good.jsonl", "--lanes=9"), "options.max_concurrency: found 9; legal: 1 <="),
-        (("{folder}/good.jsonl", "--kv-tokens=64"), "options.kv_capacity_tokens: found 64; legal"),
+        (
+            ("{folder}/good.jsonl", "-omax_concurrency=9"),
+            "options.max_concurrency: found 9; legal: 1 <=",
+        ),
+        (
+            ("{folder}/good.jsonl", "-olanes=2"),
+            "--option: found lanes=2; legal: device_",
+        ),
+        (
+            ("{folder}/good.jsonl", "-omax_concurrency=two"),
+            "--option max_concurrency: found two; legal: a number",
+        ),
         (
             ("{folder}/good.jsonl", "--table={folder}/none/t.csv"),
             "--table: found no folder {folder}/none; legal: a file in a folder that is there",

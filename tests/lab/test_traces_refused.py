@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from lab.trace_files import AZURE_HEADER, Line, agent, moon, read, turn, written
+from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.lab.traces.reading import FOLDER_VARIABLE, read_trace
 from ninfer_lab.lab.traces.trace import TraceError
 
@@ -152,6 +153,12 @@ def test_a_long_value_is_shown_by_its_beginning(tmp_path: Path) -> None:
     with pytest.raises(TraceError) as refused:
         read(tmp_path, [GOOD | {"hash_ids": "7" * 1_000}])
     assert len(str(refused.value)) < 200
+
+
+@pytest.mark.parametrize("window_s", [-1.0, float("nan"), float("inf")])
+def test_a_window_that_is_no_time_is_refused(tmp_path: Path, window_s: float) -> None:
+    with pytest.raises(OptionsError, match=r"start_window_s: found .*; legal: seconds in \[0, "):
+        read_trace(written(tmp_path, [GOOD]), start_window_s=window_s)
 
 
 def test_who_names_no_trace_is_told_the_names(  # spec: BAD-1
