@@ -150,6 +150,12 @@ def test_the_table_has_a_row_per_request_in_the_order_of_the_trace(tmp_path: Pat
     assert f"{found.hit_tokens:,} of {found.prompt_tokens:,} prompt tokens reused" in str(found)
 
 
+def test_a_replay_shows_its_table_and_its_totals(tmp_path: Path) -> None:
+    shown = played(read(tmp_path, [moon([0], tokens=77), moon([1], tokens=88)]))._repr_html_()
+    assert "<td>77</td>" in shown
+    assert "0 of 165 prompt tokens reused (0.00%), 2 tokens answered" in shown
+
+
 def test_an_answer_of_no_tokens_is_one_token(tmp_path: Path) -> None:
     found = played(read(tmp_path, [AZURE_HEADER, "2023-11-16 18:17:03,70,0"], "trace.csv"))
     assert served(found, 0).output_tokens == 1
