@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ninfer_lab.context_cache.resource_manager import ResourceManager
 from ninfer_lab.contract.cache_controller import CacheController
@@ -31,6 +32,11 @@ from ninfer_lab.machine.simulated_machine import SimulatedMachine
 from ninfer_lab.models.qwen3_5.config import ModelGeometry
 from ninfer_lab.models.qwen3_5.measurement import prefill_signature
 from ninfer_lab.program.program import Program
+
+if TYPE_CHECKING:
+    import torch
+
+    from ninfer_kernels.kernel_set import KernelSet
 
 ControllerFactory = Callable[[ResolvedOptions, MachineApi, MachineCostModel], CacheController]
 """Builds a cache design over a machine, with what it is to believe of the machine's times; `lab`
@@ -56,6 +62,8 @@ class TorchParts:
     Attributes:
         numerics: FAST, or CANONICAL for bit equality (IDN-6).
         dtype: Of weights and KV; the recurrent state is float32 always.
+        device: `cpu`, or `cuda` where torch sees a GPU.
+        kernels: What the model runs on; by default the set that is fast on the device.
         design: The cache design.
         wrap_machine: Identity unless faults are wanted.
         clock: Wall time by default.
@@ -69,6 +77,8 @@ class TorchParts:
 
     numerics: Numerics = Numerics.FAST
     dtype: ModelDtype = ModelDtype.FLOAT32
+    device: str = "cpu"
+    kernels: KernelSet | None = None
     design: ControllerFactory = catalog_design
     wrap_machine: MachineWrapper | None = None
     clock: Clock | None = None
@@ -139,7 +149,7 @@ def assemble_program(
 def assemble_torch(
     checkpoint: Path | str, options: EngineOptions | None = None, parts: TorchParts | None = None
 ) -> Engine:
-    """An engine on real tensors, on the CPU.
+    """An engine on real tensors.
 
     Args:
         checkpoint: A folder, or a hub id where the network reaches one.
@@ -147,14 +157,16 @@ def assemble_torch(
         parts: Numerics, element type, design, and what stands between.
 
     Raises:
-        OptionsError: Options that cannot hold one request. Nothing was read.
+        OptionsError: Options that cannot hold one request; a device that is not here. Nothing was
+            read.
         CheckpointError: A checkpoint that cannot be served. Nothing large was allocated.
         PresetError: On the wall clock without a belief, and not run from a checkout.
     """
     resolved = (options or EngineOptions()).resolve()
     parts = parts or TorchParts()
     clock = parts.clock or MonotonicClock()
-    served = _serve(checkpoint, resolved, parts, clock)
+    device = _device(parts.device)
+    served = _serve(checkpoint, resolved, parts, clock, device)
     return Engine(
         options=resolved,
         frontend=served.frontend,
@@ -176,11 +188,25 @@ class _Served:
     belief: MachineCostModel
 
 
+def _device(name: str) -> torch.device:
+    """The device of that name, if torch can compute there."""
+    import torch
+
+    legal = {"cpu", "cuda"} if torch.cuda.is_available() else {"cpu"}
+    if name not in legal:
+        raise OptionsError("parts.device", found=name, legal=" or ".join(sorted(legal)) + " here")
+    return torch.device(name)
+
+
 def _serve(
-    checkpoint: Path | str, resolved: ResolvedOptions, parts: TorchParts, clock: Clock
+    checkpoint: Path | str,
+    resolved: ResolvedOptions,
+    parts: TorchParts,
+    clock: Clock,
+    device: torch.device,
 ) -> _Served:
     """Reads a checkpoint and puts its model on a machine."""
-    from ninfer_kernels.kernel_set import cpu_kernels
+    from ninfer_kernels.kernel_set import kernels_for
     from ninfer_lab.machine.torch_machine import TorchMachine
     from ninfer_lab.models.qwen3_5.checkpoint_files import resolve_folder
     from ninfer_lab.models.qwen3_5.config import read_geometry
@@ -199,8 +225,8 @@ def _serve(
     frontend = parts.frontend or Frontend.from_folder(folder)
     model = HybridModel(
         geometry=geometry,
-        weights=load_weights(folder, geometry, dtype=parts.dtype),
-        kernels=cpu_kernels(),
+        weights=load_weights(folder, geometry, dtype=parts.dtype, device=device),
+        kernels=parts.kernels or kernels_for(device),
         numerics=parts.numerics,
     )
     tensors = DeviceTensors.allocate(
@@ -208,6 +234,7 @@ def _serve(
         page_count=resolved.capacity.device_kv_pages,
         state_slot_count=resolved.capacity.device_state_slots,
         dtype=parts.dtype,
+        device=device,
     )
     charged = None if parts.charged is None else ChargedTime(parts.charged, clock)
     machine: MachineApi = TorchMachine(model, tensors, clock, charged)

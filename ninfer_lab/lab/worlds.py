@@ -75,12 +75,15 @@ def run(
     tokens: TokenSource | None = None,
     design: ControllerFactory = catalog_design,
     recording: RecordingOptions = DECISIONS_ONLY,
+    torch_parts: TorchParts | None = None,
 ) -> Run:
     """Tells the world's story to a fresh engine, whatever it runs on.
 
     Args:
         tokens: On the simulated machine: what is drawn instead of the scripted answers.
         design: The cache design.
+        torch_parts: On real tensors: device, kernels, numerics; what the world or another argument
+            says is taken from there.
 
     Raises:
         StoryError: A request that is refused, or has no answer in a world without a model.
@@ -105,7 +108,8 @@ def run(
         )
         engine = assemble_simulated(world.story.options, parts)
     else:
-        engine = _torch_engine(world, clock, TorchParts(design=design, recording=recording))
+        parts_there = replace(torch_parts or TorchParts(), design=design, recording=recording)
+        engine = _torch_engine(world, clock, parts_there)
     with engine:
         client = StoryClient(
             world.story,
