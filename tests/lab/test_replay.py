@@ -12,12 +12,16 @@ import pytest
 
 from lab.trace_files import AZURE_HEADER, Line, agent, moon, read, turn, written
 from ninfer_lab import lab
+from ninfer_lab.contract.cache_controller import CacheController
 from ninfer_lab.contract.clock import VirtualClock
 from ninfer_lab.contract.errors import OptionsError
-from ninfer_lab.contract.options import EngineOptions
+from ninfer_lab.contract.machine_api import MachineApi
+from ninfer_lab.contract.options import EngineOptions, ResolvedOptions
 from ninfer_lab.contract.output import FinishReason
 from ninfer_lab.contract.recording_options import RecordingOptions
 from ninfer_lab.contract.token_span import TokenSpan
+from ninfer_lab.cost.machine_cost_model import MachineCostModel
+from ninfer_lab.engine.assembly import catalog_design
 from ninfer_lab.lab.cli import MISTAKE_EXIT_CODE, main
 from ninfer_lab.lab.traces.command import options_with
 from ninfer_lab.lab.traces.prompts import TracePrompts
@@ -225,6 +229,23 @@ def test_a_recording_that_forgets_the_ends_is_refused(tmp_path: Path) -> None:
     lines = [moon([0], tokens=100, answer=4), moon([1], tokens=100, answer=3)]  # end together
     with pytest.raises(OptionsError, match=r"recording.retained_events: found too few"):
         replay(read(tmp_path, lines), world=little, shows_progress=False)
+
+
+def test_a_design_holds_what_the_world_believes(tmp_path: Path) -> None:
+    believed: list[MachineCostModel] = []
+
+    def design(
+        options: ResolvedOptions, machine: MachineApi, belief: MachineCostModel
+    ) -> CacheController:
+        believed.append(belief)
+        return catalog_design(options, machine, belief)
+
+    trace, world = read(tmp_path, [moon([0], tokens=5)]), dense_27b(OPTIONS)
+    assert world.belief is not None
+    wrong = replace(world.belief, prefill=replace(world.belief.prefill, chunk_ns=1))
+    for each in (world.belief, wrong):
+        replay(trace, world=replace(world, design=design, belief=each), shows_progress=False)
+    assert believed == [world.belief, wrong]
 
 
 class WatchedPrompts(TracePrompts):

@@ -14,7 +14,7 @@ from ninfer_lab.contract.options import PAGE_TOKENS, EngineOptions
 from ninfer_lab.contract.recording_options import RecordingOptions
 from ninfer_lab.contract.token_source import TokenSource
 from ninfer_lab.cost.decode_timing import RTX_5090_27B, decode_timing
-from ninfer_lab.cost.machine_cost_model import timing_from_model
+from ninfer_lab.cost.machine_cost_model import MachineCostModel, timing_from_model
 from ninfer_lab.cost.preset_file import shipped_presets
 from ninfer_lab.cost.presets import resolve_cost_model
 from ninfer_lab.engine.assembly import (
@@ -56,6 +56,7 @@ class ReplayWorld:
         device: How long things really take there, and how large they are.
         options: The engine's.
         design: The cache design.
+        belief: What the design holds of the device's times; `None` is right about them.
         recording: How much of the run is kept.
     """
 
@@ -64,6 +65,7 @@ class ReplayWorld:
     device: SimulatedDevice
     options: EngineOptions = REPLAY_OPTIONS
     design: ControllerFactory = catalog_design
+    belief: MachineCostModel | None = None
     recording: RecordingOptions = REPLAY_RECORDING
 
     @property
@@ -83,6 +85,7 @@ class ReplayWorld:
             vocabulary_tokens=self.geometry.vocab_size,
             frontend=Frontend(),
             design=self.design,
+            belief=self.belief,
             clock=clock,
             recording=self.recording,
         )
@@ -100,4 +103,4 @@ def dense_27b(options: EngineOptions = REPLAY_OPTIONS) -> ReplayWorld:
     )
     decode = decode_timing(RTX_5090_27B, kv_bytes_per_token=page_bytes // PAGE_TOKENS)
     device = SimulatedDevice(timing=timing_from_model(model, decode), kv_page_bytes=page_bytes)
-    return ReplayWorld(name="27b", geometry=geometry, device=device, options=options)
+    return ReplayWorld(name="27b", geometry=geometry, device=device, options=options, belief=model)
