@@ -6,21 +6,26 @@ that looks it up. Tokens of a world with text are code points, so that stop stri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from ninfer_lab.contract.cache_controller import CacheController, ControllerSnapshot
+from ninfer_lab.contract.cache_controller import ControllerSnapshot
 from ninfer_lab.contract.clock import VirtualClock
+from ninfer_lab.contract.device_timing import (
+    DecodeTiming,
+    DeviceTiming,
+    PrefillTiming,
+    TransferTiming,
+    TransferTimings,
+)
 from ninfer_lab.contract.events import Event, RequestAdmitted, RequestFinished
 from ninfer_lab.contract.ids import RequestId, SessionKey
-from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.options import (
     CacheMode,
     EngineOptions,
     KvPageBytes,
     RequestOptions,
-    ResolvedOptions,
 )
 from ninfer_lab.contract.output import OutputRules
 from ninfer_lab.contract.prompt import (
@@ -36,12 +41,13 @@ from ninfer_lab.contract.prompt import (
     TokenPrompt,
 )
 from ninfer_lab.contract.token_span import TokenSpan
-from ninfer_lab.engine.assembly import catalog_design
+from ninfer_lab.cost.machine_cost_model import model_from_timing
+from ninfer_lab.engine.assembly import ControllerFactory, catalog_design
 from ninfer_lab.engine.engine import Engine
 from ninfer_lab.engine.request import RequestOutcome
 from ninfer_lab.frontend.accepted_output import AcceptedOutput
 from ninfer_lab.frontend.prepared_prompt import Frontend
-from simulation.content_machine import VOCABULARY_TOKENS, ContentMachine
+from simulation.content_machine import FORWARD_NS, VOCABULARY_TOKENS, ContentMachine
 from simulation.watched_controller import Watch, WatchedController
 
 MAIN_PAGE_BYTES, BACKEND_PAGE_BYTES, STATE_IMAGE_BYTES = 400, 100, 1_000
@@ -52,7 +58,18 @@ STEPS_LIMIT = 3_000
 
 _Event = TypeVar("_Event", bound=Event)
 
-Design = Callable[[ResolvedOptions, MachineApi], CacheController]
+_COPY = TransferTiming(batch_ns=0, operation_ns=0, ns_per_byte_q32=0)
+
+BELIEF = model_from_timing(
+    DeviceTiming(
+        transfer=TransferTimings(d2h=_COPY, h2d=_COPY, d2d=_COPY),
+        prefill=PrefillTiming(chunk_ns=FORWARD_NS, token_ns_q32=0, attention_pair_ns_q32=0),
+        decode=DecodeTiming(
+            step_ns=FORWARD_NS, row_ns=0, kv_bytes_per_token=0, kv_ns_per_byte_q32=0
+        ),
+    )
+)
+"""The truth about the machine that knows contents."""
 
 
 def prepared(
@@ -186,7 +203,7 @@ class EngineWorld:
 def engine_world(
     options: EngineOptions | None = None,
     *,
-    design: Design = catalog_design,
+    design: ControllerFactory = catalog_design,
     with_text: bool = False,
     lease_window_tokens: int | None = None,
     watch: Watch = Watch.EVERY_CALL,
@@ -209,7 +226,7 @@ def engine_world(
         resolved = replace(resolved, lease_window_tokens=lease_window_tokens)
     clock = VirtualClock()
     machine = ContentMachine(resolved.capacity, clock, options.backend)
-    controller = WatchedController(design(resolved, machine), machine, resolved, watch)
+    controller = WatchedController(design(resolved, machine, BELIEF), machine, resolved, watch)
     frontend = HandMadeFrontend(with_text=with_text)
     engine = Engine(
         options=resolved,

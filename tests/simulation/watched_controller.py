@@ -169,6 +169,9 @@ class WatchedController:
         """Every law about now and about what has changed since the last look, and every content."""
         now = self._design.describe()
         check_laws(now, self._options, self._seen)
+        told = self._design.occupancy()
+        if told != now.ledger.occupancy:
+            raise InvariantBroken("ACC-1 occupancy", f"told {told}, held {now.ledger.occupancy}")
         self._machine.check_contents(now.ledger)
         self._seen = now
         self.checks_count += 1
