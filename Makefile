@@ -21,7 +21,7 @@ PIP_OPTIONS ?=
 export OMP_WAIT_POLICY := PASSIVE
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help lab test bench kernels-table soak notebooks setup-lab setup-test chromium clean \
+.PHONY: help lab test bench bench-kernels kernels-table soak notebooks setup-lab setup-test chromium clean \
 	check-style check-types check-imports test-rooms test-kernels test-notebooks test-browser
 
 help: ## list the targets
@@ -35,6 +35,9 @@ test: test-rooms test-kernels test-notebooks test-browser
 
 bench: setup-test ## measure against transformers; prints the table of the README
 	$(BIN)/ninfer-lab bench
+
+bench-kernels: setup-test ## on a GPU: time of every kernel against the GPU's own limits and the usual library
+	$(BIN)/python kernels/bench/gpu_table.py
 
 kernels-table: setup-test ## compile every shipped kernel for every chip (no GPU needed); prints the table
 	$(BIN)/python -m ninfer_kernels.ahead_of_time

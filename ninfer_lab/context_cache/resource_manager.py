@@ -49,6 +49,7 @@ from ninfer_lab.contract.result import (
 from ninfer_lab.contract.search_report import SearchReport
 from ninfer_lab.contract.target import Assessment, TargetSketch
 from ninfer_lab.contract.transaction import TransactionHandle
+from ninfer_lab.cost.machine_cost_model import MachineCostModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,9 +94,18 @@ class _Opened:
 
 
 class ResourceManager:
-    """Logical policy over one Program."""
+    """Logical policy over one Program.
 
-    def __init__(self, options: ResolvedOptions, program: ProgramApi) -> None:
+    Args:
+        options: The engine's.
+        program: The physical authority.
+        cost_model: What is believed of the machine; held for the planner, which prices with it.
+    """
+
+    def __init__(
+        self, options: ResolvedOptions, program: ProgramApi, cost_model: MachineCostModel
+    ) -> None:
+        self.cost_model = cost_model
         self._program = program
         self._enabled = options.context_cache is ContextCache.ENABLED
         self._catalog = Catalog(options.max_private_continuations)

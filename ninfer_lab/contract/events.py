@@ -98,7 +98,10 @@ class TransitionStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransitionEnded:
-    """The transition under way reached a stable end; a commit's `RequestAdmitted` follows.
+    """A transition reached a stable end; a commit's `RequestAdmitted` follows.
+
+    Told of those that took time, after their `TransitionStarted`; and of those that were given up
+    at once, since what they released stays released.
 
     Attributes:
         started_ns: When it began: the copies took no longer than from then to `at_ns`.

@@ -126,17 +126,23 @@ class Explanation:
         return sum(each.units_count for each in self.holdings if each.kind.is_reservation)
 
     @property
-    def lines(self) -> tuple[str, ...]:
-        """The parts, largest first; of equals in the order of their holders."""
-        ordered = sorted(
-            self.holdings,
-            key=lambda each: (
-                -each.units_count,
-                [holder.order for holder in each.holders],
-                each.kind.value,
-            ),
+    def parts(self) -> tuple[Holding, ...]:
+        """The holdings, largest first; of equals in the order of their holders."""
+        return tuple(
+            sorted(
+                self.holdings,
+                key=lambda each: (
+                    -each.units_count,
+                    [holder.order for holder in each.holders],
+                    each.kind.value,
+                ),
+            )
         )
-        parts = tuple(map(str, ordered))
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The parts in words, and the holes where they are told."""
+        parts = tuple(map(str, self.parts))
         if not self.holes_bytes:
             return parts
         holes = ", ".join(f"{size:,}" for size in self.holes_bytes)

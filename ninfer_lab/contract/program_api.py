@@ -41,7 +41,12 @@ class ProgramApi(Protocol):
         ...
 
     def assess(self, target: TargetSketch) -> Assessment:
-        """Projects the complete post-state and every stage towards it. Reads only."""
+        """Projects the complete post-state and every stage towards it. Reads only.
+
+        Raises:
+            PlanRefused: A source or an outcome of another generation than its owner has, or an
+                outcome of the source's own owner.
+        """
         ...
 
     def can_ever_run(self, request: AdmissionRequest) -> bool:
@@ -52,7 +57,8 @@ class ProgramApi(Protocol):
         """Turns a feasible, current assessment into a plan that Program remembers.
 
         Raises:
-            PlanRefused: Infeasible, or assessed at another revision, or the lane is taken.
+            PlanRefused: Infeasible, or assessed at another revision, or the lane is taken, or the
+                destination is there already.
         """
         ...
 

@@ -97,6 +97,8 @@ class TokenSpan(Sequence[int]):
             The count, in `[0, min(len(self), len(other))]`.
         """
         left, right = self._packed, other._packed
+        if left[:TOKEN_BYTES] != right[:TOKEN_BYTES]:  # what strangers have
+            return 0
         limit_bytes = min(len(left), len(right))
         same_bytes, step_bytes = 0, _FIRST_GALLOP_BYTES
         while same_bytes < limit_bytes:

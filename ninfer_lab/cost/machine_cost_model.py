@@ -34,6 +34,8 @@ class CoefficientOrigin(Enum):
     """The preset file of the project matched."""
     FILE = "file"
     """The user's preset file matched."""
+    TRUTH = "truth"
+    """The machine's own timing, which only a machine in virtual time can tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,17 +43,19 @@ class CoefficientSource:
     """Where one component's coefficients came from.
 
     Attributes:
-        hardware_class: Of the machine they were measured on.
+        hardware_class: Of the machine they were measured on; `None` if nothing was measured.
         signature: Of the prefill they were measured on; `None` for transfers.
-        file_name: The preset file they stand in.
+        file_name: The preset file they stand in; `None` if they stand in none.
     """
 
     origin: CoefficientOrigin
-    hardware_class: str
+    hardware_class: str | None
     signature: str | None
-    file_name: str
+    file_name: str | None
 
     def __str__(self) -> str:
+        if self.file_name is None:
+            return self.origin.value
         of = "" if self.signature is None else f" {self.signature}"
         return f"{self.origin.value} ({self.hardware_class}{of} in {self.file_name})"
 
@@ -145,3 +149,20 @@ def timing_from_model(model: MachineCostModel, decode: DecodeTiming) -> DeviceTi
         decode: What a decode step takes, about which the planner believes nothing.
     """
     return DeviceTiming(transfer=model.transfer, prefill=model.prefill, decode=decode)
+
+
+def model_from_timing(timing: DeviceTiming) -> MachineCostModel:
+    """The belief that is right about a machine: what a planner holds where nobody says otherwise.
+
+    Args:
+        timing: The truth. What it says of decode steps has no price.
+    """
+    source = CoefficientSource(
+        origin=CoefficientOrigin.TRUTH, hardware_class=None, signature=None, file_name=None
+    )
+    return MachineCostModel(
+        transfer=timing.transfer,
+        prefill=timing.prefill,
+        transfer_source=source,
+        prefill_source=source,
+    )

@@ -23,6 +23,9 @@ NEIGHBOURS_EACH_WAY = 4
 more.
 """
 
+NOTHING_SEEN = SeenPrefix(tokens=0, diverges=False, deepest=None)
+"""Of a prompt whose first token is new."""
+
 _Checkpoints = tuple[SeenCheckpoint, ...]
 
 
@@ -67,9 +70,9 @@ class PrefixMemory:
                 shared_tokens = common_tokens
             if common_tokens > reused_tokens:
                 deepest = self._deepest(prompt, side, common_tokens, (reused_tokens, deepest))
-        return SeenPrefix(
-            tokens=shared_tokens, diverges=diverges and shared_tokens > 0, deepest=deepest
-        )
+        if shared_tokens == 0:
+            return NOTHING_SEEN
+        return SeenPrefix(tokens=shared_tokens, diverges=diverges, deepest=deepest)
 
     def remember(self, history: TokenSpan, checkpoints: Iterable[CheckpointSummary]) -> None:
         """A request has ended: its state consumed `history` and it left these checkpoints.

@@ -62,11 +62,10 @@ class Recorder:
 
     def since(self, emitted_count: int) -> tuple[Event, ...]:
         """The events emitted after the count was `emitted_count`, as far as they are retained."""
-        wanted = min(self._emitted_count - emitted_count, len(self._events))
-        events = self._events
-        if wanted == 1:  # what nearly every step has
+        events, wanted = self._events, self._emitted_count - emitted_count
+        if wanted == 1:  # as after nearly every step
             return (events[-1],)
-        return tuple([events[i] for i in range(-wanted, 0)])
+        return tuple([events[i] for i in range(-min(wanted, len(events)), 0)])
 
     def _kept(self, event: RequestAdmitted | RequestBlocked | TransitionEnded) -> Event:
         if event.report is None or self._options.keeps_targets_of(event.request):

@@ -168,16 +168,19 @@ def run(
 @app.command()
 def replay(
     trace: Annotated[
-        str, typer.Argument(help="Name of a public trace, or the path of a file of its format.")
+        str,
+        typer.Argument(
+            help="Name of a public trace (its folder in $NINFER_LAB_TRACES), or the path of a file"
+            " of such a format."
+        ),
     ],
     limit: Annotated[int | None, typer.Option(help="Only the first so many requests.")] = None,
     time_scale: Annotated[
         float, typer.Option(help="Virtual seconds between arrivals per second of the trace.")
     ] = 1.0,
-    lanes: Annotated[int | None, typer.Option(help="Requests that run together.")] = None,
-    kv_tokens: Annotated[int | None, typer.Option(help="Tokens of KV on the device.")] = None,
-    state_slots: Annotated[
-        int | None, typer.Option(help="State images on the device beyond those of the lanes.")
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", "-o", help="Of the engine, as kv_capacity_tokens=2000000."),
     ] = None,
     table: Annotated[
         Path | None, typer.Option(help="Write the whole request table there, as CSV.")
@@ -190,9 +193,7 @@ def replay(
         trace=trace,
         limit_requests=limit,
         time_scale=time_scale,
-        lanes=lanes,
-        kv_tokens=kv_tokens,
-        state_slots=state_slots,
+        engine_options=tuple(option or ()),
         table=table,
     )
     command.run(say=typer.echo)

@@ -1,7 +1,7 @@
 """What happens if one does it all the same?
 
-Owns small experiments that notebooks show as a table: each does something the rules forbid to a
-real Program and says what came of it. Uses public calls only.
+Owns small experiments that notebooks show: each does something the rules forbid to a real Program,
+or asks for what cannot be had, and says what came of it. Uses public calls only.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from ninfer_lab.contract.device_timing import (
     TransferTimings,
 )
 from ninfer_lab.contract.errors import PlanRefused
+from ninfer_lab.contract.explanation import Explanation
 from ninfer_lab.contract.ids import LaneId, OwnerId, OwnerRef, RequestId
-from ninfer_lab.contract.options import CacheMode, EngineOptions
+from ninfer_lab.contract.options import PAGE_TOKENS, CacheMode, EngineOptions
 from ninfer_lab.contract.plan import ActivationIntent, ResourcePlan
 from ninfer_lab.contract.prompt import (
     RAW_TOKENS,
@@ -31,7 +32,7 @@ from ninfer_lab.contract.prompt import (
     PromptModality,
 )
 from ninfer_lab.contract.result import Committed, SequenceEnd
-from ninfer_lab.contract.target import TargetSketch
+from ninfer_lab.contract.target import Assessment, StageName, TargetSketch
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.engine.assembly import assemble_program
 
@@ -62,11 +63,28 @@ def refused_plans() -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
+def unfit_target() -> Explanation:
+    """Asks for two pages beside a running request that has been promised two of three, and takes
+    the answer apart.
+    """
+    bench = _PlanBench(kv_capacity_tokens=3 * PAGE_TOKENS, max_context_tokens=3 * PAGE_TOKENS)
+    bench.start(bench.sealed(LaneId(0)))
+    (explanation,) = bench.explained(LaneId(1), StageName.DESTINATIONS_RESERVED)
+    return explanation
+
+
 class _PlanBench:
     """A Program on a machine without tensors, two lanes, three slots."""
 
-    def __init__(self) -> None:
-        options = EngineOptions(max_concurrency=2, device_state_slots=1, max_context_tokens=256)
+    def __init__(
+        self, *, kv_capacity_tokens: int | None = None, max_context_tokens: int = 256
+    ) -> None:
+        options = EngineOptions(
+            max_concurrency=2,
+            device_state_slots=1,
+            max_context_tokens=max_context_tokens,
+            kv_capacity_tokens=kv_capacity_tokens,
+        )
         device = SimulatedDevice(timing=_INSTANT, kv_page_bytes=1, state_image_bytes=1)
         self._program = assemble_program(options, device, self)
         self._ids = count(1)
@@ -77,6 +95,18 @@ class _PlanBench:
 
     def sealed(self, lane: LaneId) -> ResourcePlan:
         """A plan for a new request from root."""
+        assessment = self._assessed(lane)
+        ordinal = assessment.target.candidate.request.publication_order
+        owner = OwnerRef(id=OwnerId(ordinal), generation=1)
+        intent = ActivationIntent(lane=lane, destination=owner, captures=())
+        return self._program.seal(assessment, intent)
+
+    def explained(self, lane: LaneId, stage: StageName) -> tuple[Explanation, ...]:
+        """Why a new request from root does not fit at a stage."""
+        explanations = self._program.explain(self._assessed(lane))
+        return tuple(each for each in explanations if each.violation.stage is stage)
+
+    def _assessed(self, lane: LaneId) -> Assessment:
         identity = PromptIdentity(modality=PromptModality.TEXT, template=RAW_TOKENS)
         ordinal = next(self._ids)
         request = AdmissionRequest(
@@ -89,10 +119,7 @@ class _PlanBench:
             free_lanes=(lane,),
         )
         root = self._program.root_candidate(request)
-        assessment = self._program.assess(TargetSketch(candidate=root))
-        owner = OwnerRef(id=OwnerId(ordinal), generation=1)
-        intent = ActivationIntent(lane=lane, destination=owner, captures=())
-        return self._program.seal(assessment, intent)
+        return self._program.assess(TargetSketch(candidate=root))
 
     def start(self, plan: ResourcePlan) -> dict[str, object]:
         """Tries it, and compares the ledger before and after."""

@@ -20,6 +20,7 @@ from ninfer_lab.contract.events import (
     RequestFinished,
     RequestSubmitted,
 )
+from ninfer_lab.contract.explanation import Explanation
 from ninfer_lab.lab.searches import searches
 
 if TYPE_CHECKING:
@@ -282,6 +283,21 @@ def captures(events: Iterable[Event]) -> pl.DataFrame:
         "kind": pl.String,
         "replaced": pl.Int64,
     }
+    return pl.DataFrame(rows, schema=schema)
+
+
+def explanation(of: Explanation) -> pl.DataFrame:
+    """One row per part of a violated inequality, largest first; shared units stand once."""
+    rows = [
+        {
+            "holders": ", ".join(map(str, part.holders)),
+            "why": part.kind.value,
+            "is_reserved": part.kind.is_reservation,
+            "units": part.units_count,
+        }
+        for part in of.parts
+    ]
+    schema = {"holders": pl.String, "why": pl.String, "is_reserved": pl.Boolean, "units": pl.Int64}
     return pl.DataFrame(rows, schema=schema)
 
 

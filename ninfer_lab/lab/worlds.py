@@ -75,12 +75,15 @@ def run(
     tokens: TokenSource | None = None,
     design: ControllerFactory = catalog_design,
     recording: RecordingOptions = DECISIONS_ONLY,
+    torch_parts: TorchParts | None = None,
 ) -> Run:
     """Tells the world's story to a fresh engine, whatever it runs on.
 
     Args:
         tokens: On the simulated machine: what is drawn instead of the scripted answers.
         design: The cache design.
+        torch_parts: On real tensors: device, kernels, numerics; what the world or another argument
+            says is taken from there.
 
     Raises:
         StoryError: A request that is refused, or has no answer in a world without a model.
@@ -99,12 +102,14 @@ def run(
             vocabulary_tokens=world.geometry.vocab_size,
             frontend=words.frontend,
             design=design,
+            belief=world.belief,
             clock=clock,
             recording=recording,
         )
         engine = assemble_simulated(world.story.options, parts)
     else:
-        engine = _torch_engine(world, clock, TorchParts(design=design, recording=recording))
+        parts_there = replace(torch_parts or TorchParts(), design=design, recording=recording)
+        engine = _torch_engine(world, clock, parts_there)
     with engine:
         client = StoryClient(
             world.story,
@@ -134,7 +139,7 @@ def _torch_engine(world: World, clock: Clock, parts: TorchParts) -> Engine:
         legal = f"{Machine.SIMULATED.value}, for nobody has its weights here"
         raise OptionsError("machine", found=f"real tensors of {world.name}", legal=legal)
     charged = world.device if isinstance(clock, VirtualClock) else None
-    parts = replace(parts, dtype=world.dtype, clock=clock, charged=charged)
+    parts = replace(parts, dtype=world.dtype, clock=clock, charged=charged, belief=world.belief)
     return open_engine(world.checkpoint, world.story.options, parts)
 
 

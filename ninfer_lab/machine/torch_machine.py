@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
 
 class TorchMachine(LaneTables):
-    """One model on one device. A forward on a CPU runs inside `submit`, so it has ended when that
-    returns, and so has a transfer inside `start_transfer`; on a GPU transfers run beside forwards.
+    """One model on one device. A forward runs inside `submit`: it has ended when that returns, on a
+    GPU as well, so that it is timed whole. On a CPU so has a transfer inside `start_transfer`; on a
+    GPU transfers run beside forwards.
 
     Args:
         model: What computes.
@@ -87,8 +88,11 @@ class TorchMachine(LaneTables):
     def copy_pages(self, copies: Sequence[PageCopy]) -> None:
         for copy in copies:
             refuse_other_pools(copy.pool)
-            with places_of_program():
-                self._tensors.copy_page(copy.source, copy.destination)
+        sources = [copy.source for copy in copies]
+        targets = [copy.destination for copy in copies]
+        with places_of_program():
+            self._tensors.check_pages((*sources, *targets))
+        self._model.kernels.copy_pages(self._tensors.kv_pages, sources, targets)
         if self._charged is not None:
             self._charged.charge_page_copies(copies)
 
@@ -127,10 +131,10 @@ class TorchMachine(LaneTables):
                 rows = [self._decode_row(row) for row in step.rows]
                 logits = self._model.decode(self._tensors, rows)
         self._last_logits = logits
+        drawn = draw_tokens(self._model.kernels, logits, tuple(row.draw for row in step.rows))
+        self._tensors.wait()
         self._result = ForwardResult(
-            drawn_tokens=draw_tokens(
-                self._model.kernels, logits, tuple(row.draw for row in step.rows)
-            ),
+            drawn_tokens=drawn,
             elapsed_ns=(
                 self._clock.now_ns() - started_ns
                 if self._charged is None

@@ -53,6 +53,7 @@ from ninfer_lab.program.planning.backfill_proof import head_keeps_its_room
 from ninfer_lab.program.planning.exact_identity import compare
 from ninfer_lab.program.planning.explanation import Explainer
 from ninfer_lab.program.planning.ladder import ladder
+from ninfer_lab.program.planning.named_owners import require_current, require_destination
 from ninfer_lab.program.planning.resource_projection import Projector, entitled_tokens
 from ninfer_lab.program.planning.stage_order import StageOrder
 from ninfer_lab.program.planning.transfer_work import machine_work
@@ -111,6 +112,7 @@ class Program:
         )
 
     def assess(self, target: TargetSketch) -> Assessment:
+        require_current(self._ledger, target)
         projected = self._projector_now().candidate(target.candidate)
         post = projected.project(target.outcomes)
         order = StageOrder(self._ledger)
@@ -185,6 +187,7 @@ class Program:
 
     def seal(self, assessment: Assessment, intent: ActivationIntent) -> ResourcePlan:
         self._require_current("assessment", assessment)
+        require_destination(self._ledger, assessment.target, intent.destination)
         if not assessment.is_feasible:
             raise PlanRefused("assessment", found=assessment, legal="a feasible one")
         if self._ledger.lane_is_taken(intent.lane):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import assert_never
 
 from ninfer_lab.contract.ids import LaneId, RequestId
 
@@ -30,14 +29,19 @@ class ActiveLane:
 
 
 class ActiveLanes:
-    """Lanes `[0, lanes_count)`; active ones in the order they were taken."""
+    """Lanes `[0, lanes_count)`.
+
+    Attributes:
+        prefilling: Active lanes of that phase, oldest admission first.
+        decoding: The others, in the same order.
+    """
 
     def __init__(self, lanes_count: int) -> None:
         self._lanes = tuple(LaneId(i) for i in range(lanes_count))
         self._active: dict[LaneId, ActiveLane] = {}
-        # Asked before every forward, and changed three times in a request's life.
-        self._prefilling: tuple[ActiveLane, ...] = ()
-        self._decoding: tuple[ActiveLane, ...] = ()
+        # Read before every forward, and made anew three times in a request's life.
+        self.prefilling: tuple[ActiveLane, ...] = ()
+        self.decoding: tuple[ActiveLane, ...] = ()
 
     def free(self) -> tuple[LaneId, ...]:
         """Lanes without a request, ascending."""
@@ -64,20 +68,10 @@ class ActiveLanes:
         """Running requests, oldest admission first."""
         return tuple(each.request for each in self._active.values())
 
-    def in_phase(self, phase: LanePhase) -> tuple[ActiveLane, ...]:
-        """Active lanes of one phase, oldest admission first."""
-        match phase:
-            case LanePhase.PREFILL:
-                return self._prefilling
-            case LanePhase.DECODE:
-                return self._decoding
-            case _:
-                assert_never(phase)
-
     def __len__(self) -> int:
         return len(self._active)
 
     def _part_by_phase(self) -> None:
         active = self._active.values()
-        self._prefilling = tuple([each for each in active if each.phase is LanePhase.PREFILL])
-        self._decoding = tuple([each for each in active if each.phase is LanePhase.DECODE])
+        self.prefilling = tuple([each for each in active if each.phase is LanePhase.PREFILL])
+        self.decoding = tuple([each for each in active if each.phase is LanePhase.DECODE])

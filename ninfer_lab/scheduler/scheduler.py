@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ninfer_lab.contract.ids import LaneId, RequestId
 from ninfer_lab.contract.work import ForwardPhase
-from ninfer_lab.scheduler.active_lanes import ActiveLane, ActiveLanes, LanePhase
+from ninfer_lab.scheduler.active_lanes import ActiveLane, ActiveLanes
 from ninfer_lab.scheduler.waiting_queue import WaitingQueue
 
 
@@ -140,8 +140,7 @@ class Scheduler:
         Args:
             resting: Lanes that may not run now.
         """
-        prefill = self._lanes.in_phase(LanePhase.PREFILL)
-        decode = self._lanes.in_phase(LanePhase.DECODE)
+        prefill, decode = self._lanes.prefilling, self._lanes.decoding
         if resting:
             prefill = tuple(each for each in prefill if each.lane not in resting)
             decode = tuple(each for each in decode if each.lane not in resting)

@@ -15,7 +15,7 @@ from ninfer_lab.contract.options import CacheMode, ContextCache, EngineOptions
 from ninfer_lab.contract.target import StateTransition
 from ninfer_lab.program.program import Program
 from simulation.content_machine import ContentMachine, answer_to
-from simulation.engine_world import EngineWorld, engine_world, prepared
+from simulation.engine_world import BELIEF, EngineWorld, engine_world, prepared
 from simulation.program_world import ProgramWorld
 
 ROOT, ENDPOINT = ReusePath.ROOT, ReusePath.PRIVATE_ENDPOINT
@@ -230,7 +230,7 @@ def test_an_engine_without_a_cache_answers_the_same_and_keeps_nothing() -> None:
 def test_what_fits_no_empty_engine_is_refused_for_good() -> None:  # spec: RES-1
     options = EngineOptions(max_context_tokens=256).resolve()
     program = Program(options, ContentMachine(options.capacity))
-    manager = ResourceManager(options, program)
+    manager = ResourceManager(options, program, BELIEF)
     before = program.snapshot()
     answer = manager.materialize(ProgramWorld(pages=8).request(range(200), output=57))
     assert isinstance(answer, PermanentlyInfeasible)

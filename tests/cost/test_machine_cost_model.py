@@ -30,6 +30,7 @@ from ninfer_lab.cost.machine_cost_model import (
     CoefficientOrigin,
     CoefficientSource,
     MachineCostModel,
+    model_from_timing,
     timing_from_model,
 )
 from ninfer_lab.cost.preset_file import shipped_presets
@@ -221,6 +222,15 @@ def test_truth_is_the_belief_unless_it_is_said_otherwise() -> None:
         work
     )
     assert truth.decode == decode
+
+
+def test_a_planner_that_is_right_prices_work_as_the_machine_does_it() -> None:
+    model = shipped_model(RTX_3090, SIGNATURE_27B)
+    decode = DecodeTiming(step_ns=1, row_ns=2, kv_bytes_per_token=3, kv_ns_per_byte_q32=4)
+    truth = timing_from_model(model, decode)
+    belief = model_from_timing(truth)
+    assert timing_from_model(belief, decode) == truth
+    assert str(belief) == "transfers: truth; prefill: truth"
 
 
 def test_a_price_saturates() -> None:

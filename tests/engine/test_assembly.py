@@ -32,6 +32,7 @@ from ninfer_lab.contract.options import (
     SpeculativeBackend,
 )
 from ninfer_lab.contract.transfer import PageTransfer, StateTransfer, Transfer
+from ninfer_lab.cost.machine_cost_model import MachineCostModel
 from ninfer_lab.engine.assembly import (
     SimulatedParts,
     TorchParts,
@@ -47,6 +48,7 @@ from ninfer_lab.models.qwen3_5.measurement import kv_page_bytes, state_image_byt
 from ninfer_lab.models.qwen3_5.weights import random_weights, save_checkpoint
 from oracle.served_model import SMALL
 from simulation.content_machine import ContentMachine
+from simulation.engine_world import BELIEF
 
 LAW = TransferTiming(batch_ns=0, operation_ns=10, ns_per_byte_q32=0)
 DEVICE = SimulatedDevice(
@@ -72,7 +74,9 @@ class Built(Exception):
     machine: MachineApi
 
 
-def looked_at(options: ResolvedOptions, machine: MachineApi) -> CacheController:
+def looked_at(
+    options: ResolvedOptions, machine: MachineApi, belief: MachineCostModel
+) -> CacheController:
     """A design that only shows what it is built over."""
     raise Built(options, machine)
 
@@ -226,7 +230,7 @@ def test_both_worlds_resolve_to_the_same_capacity(tmp_path: Path) -> None:
 
 def test_a_fresh_design_holds_nothing() -> None:
     options = EngineOptions(max_concurrency=2, max_context_tokens=256).resolve()
-    design = catalog_design(options, ContentMachine(options.capacity))
+    design = catalog_design(options, ContentMachine(options.capacity), BELIEF)
     held = design.describe()
     assert (held.catalog, held.ledger.owners, held.ledger.sequences) == ((), (), ())
     assert [use.used_count for use in design.occupancy().axes] == [0] * 5

@@ -25,6 +25,7 @@ from ninfer_lab.contract.result import CaptureOutcome
 from ninfer_lab.contract.search_report import SearchReport
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.contract.work import ForwardPhase, StateAccess
+from ninfer_lab.cost.machine_cost_model import MachineCostModel
 from ninfer_lab.engine.catalog_controller import CatalogController
 from ninfer_lab.program.program import Program
 from simulation.content_machine import FORWARD_NS, answer_to
@@ -326,9 +327,11 @@ class NeverFits(CatalogController):
         return TemporarilyBlocked(revision=self.revision, reason="no", report=report)
 
 
-def never_fits(options: ResolvedOptions, machine: MachineApi) -> CacheController:
+def never_fits(
+    options: ResolvedOptions, machine: MachineApi, belief: MachineCostModel
+) -> CacheController:
     program = Program(options, machine)
-    return NeverFits(ResourceManager(options, program), program)
+    return NeverFits(ResourceManager(options, program, belief), program)
 
 
 def test_a_head_blocked_while_nothing_runs_stops_the_engine() -> None:  # spec: INV-15

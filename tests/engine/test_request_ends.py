@@ -11,7 +11,13 @@ import pytest
 
 from ninfer_lab.contract.candidate import ReusePath
 from ninfer_lab.contract.checkpoint import CheckpointKind
-from ninfer_lab.contract.events import ForwardRan, RequestAdmitted, RequestFinished
+from ninfer_lab.contract.events import (
+    ForwardRan,
+    RequestAdmitted,
+    RequestFinished,
+    TransitionEnded,
+    TransitionEnding,
+)
 from ninfer_lab.contract.ids import RequestId, SequenceHandle
 from ninfer_lab.contract.options import CacheMode, EngineOptions
 from ninfer_lab.contract.output import FinishReason
@@ -240,6 +246,9 @@ def test_a_request_whose_tail_can_never_be_copied_fails_and_the_next_is_served()
     assert outcome.log.error is not None
     assert outcome.log.error.startswith("d2d: MachineFault: copy")
     assert (outcome.log.queue_wait_ns, outcome.output_tokens) == (None, ())
+    ended = world.events(TransitionEnded)
+    assert [e.ending for e in ended] == [TransitionEnding.COPY_FAILED] * ADMISSION_ATTEMPTS
+    assert {(e.started_ns, e.at_ns) for e in ended} == {(ended[0].at_ns, ended[0].at_ns)}
     assert kept(world) == [(ENDPOINT, 101)]
     assert promises_nothing(world)
     serves_on(world)

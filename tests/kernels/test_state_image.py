@@ -59,7 +59,7 @@ def test_a_frozen_image_is_the_reference_s_and_is_restored_bit_for_bit(
     assert same_bits(reference.image_parts(*parts, images), reference.image_parts(*parts, expected))
     found, right = slots_of(5, dtype, device), slots_of(5, dtype, device)
     for part in (*found, *right):
-        part += 1
+        part.add_(1)
     targets = [slot + 1 for slot in slots]
     triton.restore(images, *found, targets)
     reference.restore(expected.to(device), *right, targets)

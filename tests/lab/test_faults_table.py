@@ -97,7 +97,7 @@ def test_a_law_that_catches_says_what_the_ledger_has_and_what_the_machine(
 ) -> None:
     evidence = table.row(Fault.FOREIGN_PAGE).evidence
     assert evidence is not None
-    assert "RowTablesAreCopies: lane 0: ledger (" in evidence
+    assert "RowTablesAreCopies: lane 0, main: ledger (" in evidence
     assert "machine (" in evidence
 
 

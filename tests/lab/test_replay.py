@@ -12,17 +12,22 @@ import pytest
 
 from lab.trace_files import AZURE_HEADER, Line, agent, moon, read, turn, written
 from ninfer_lab import lab
+from ninfer_lab.contract.cache_controller import CacheController
 from ninfer_lab.contract.clock import VirtualClock
 from ninfer_lab.contract.errors import OptionsError
-from ninfer_lab.contract.options import EngineOptions
+from ninfer_lab.contract.machine_api import MachineApi
+from ninfer_lab.contract.options import EngineOptions, ResolvedOptions
 from ninfer_lab.contract.output import FinishReason
 from ninfer_lab.contract.recording_options import RecordingOptions
 from ninfer_lab.contract.token_span import TokenSpan
+from ninfer_lab.cost.machine_cost_model import MachineCostModel
+from ninfer_lab.engine.assembly import catalog_design
 from ninfer_lab.lab.cli import MISTAKE_EXIT_CODE, main
+from ninfer_lab.lab.traces.command import options_with
 from ninfer_lab.lab.traces.prompts import TracePrompts
 from ninfer_lab.lab.traces.replay import Replay, replay
 from ninfer_lab.lab.traces.replay_client import HeldBy, ReplayAnswers, ReplayClient, Served
-from ninfer_lab.lab.traces.replay_world import dense_27b
+from ninfer_lab.lab.traces.replay_world import REPLAY_OPTIONS, dense_27b
 from ninfer_lab.lab.traces.trace import Trace
 
 OPTIONS = EngineOptions(max_concurrency=2, max_context_tokens=4_096, max_private_continuations=8)
@@ -83,6 +88,9 @@ def test_nobody_asks_on_before_he_is_answered(tmp_path: Path) -> None:
     assert second.hit_tokens == 639
     assert other.sent_ns < second.sent_ns
     assert other.held_by is None
+    row = found.requests.row(1, named=True)
+    assert row["held_by"] == "conversation"
+    assert row["held_ms"] == (second.sent_ns - 1_000_000) / 1e6
     assert "1 sent later than they were due: the request before" in str(found)
 
 
@@ -94,6 +102,7 @@ def test_a_full_queue_holds_back_and_loses_nobody(tmp_path: Path) -> None:
     assert [each.held_by for each in found.served] == [None] * 2 + [HeldBy.QUEUE] * 10
     sent_ns = [each.sent_ns for each in found.served]
     assert sent_ns == sorted(sent_ns)
+    assert sent_ns[2] < found.served[0].total_ns  # who is served waits no more
     assert "10 sent later than they were due: the engine's queue was full" in str(found)
 
 
@@ -143,6 +152,12 @@ def test_the_table_has_a_row_per_request_in_the_order_of_the_trace(tmp_path: Pat
         1_200,
     ]
     assert f"{found.hit_tokens:,} of {found.prompt_tokens:,} prompt tokens reused" in str(found)
+
+
+def test_a_replay_shows_its_table_and_its_totals(tmp_path: Path) -> None:
+    shown = played(read(tmp_path, [moon([0], tokens=77), moon([1], tokens=88)]))._repr_html_()
+    assert "<td>77</td>" in shown
+    assert "0 of 165 prompt tokens reused (0.00%), 2 tokens answered" in shown
 
 
 def test_an_answer_of_no_tokens_is_one_token(tmp_path: Path) -> None:
@@ -216,6 +231,23 @@ def test_a_recording_that_forgets_the_ends_is_refused(tmp_path: Path) -> None:
         replay(read(tmp_path, lines), world=little, shows_progress=False)
 
 
+def test_a_design_holds_what_the_world_believes(tmp_path: Path) -> None:
+    believed: list[MachineCostModel] = []
+
+    def design(
+        options: ResolvedOptions, machine: MachineApi, belief: MachineCostModel
+    ) -> CacheController:
+        believed.append(belief)
+        return catalog_design(options, machine, belief)
+
+    trace, world = read(tmp_path, [moon([0], tokens=5)]), dense_27b(OPTIONS)
+    assert world.belief is not None
+    wrong = replace(world.belief, prefill=replace(world.belief.prefill, chunk_ns=1))
+    for each in (world.belief, wrong):
+        replay(trace, world=replace(world, design=design, belief=each), shows_progress=False)
+    assert believed == [world.belief, wrong]
+
+
 class WatchedPrompts(TracePrompts):
     """Notes when each prompt was made."""
 
@@ -277,7 +309,7 @@ def test_the_command_prints_table_and_totals(  # spec: CLI-1
         moon([0, 2, 3], tokens=1_200, at_ms=LATER_MS),
     ]
     path, table = written(tmp_path, lines), tmp_path / "requests.csv"
-    options = ("--lanes=1", "--kv-tokens=131072", "--state-slots=2", "--time-scale=2")
+    options = ("-omax_concurrency=1", "--option=kv_capacity_tokens=131072", "--time-scale=2")
     assert not run_command(str(path), f"--table={table}", *options)
     said = capsys.readouterr().out
     assert "| line | conversation | due_ms " in said
@@ -287,13 +319,30 @@ def test_the_command_prints_table_and_totals(  # spec: CLI-1
     assert set(tmp_path.iterdir()) == {path, table}
 
 
+def test_every_number_of_the_engine_can_be_chosen() -> None:
+    chosen = options_with(REPLAY_OPTIONS, ("max_concurrency=3", "device_state_slots=5"))
+    assert chosen == replace(REPLAY_OPTIONS, max_concurrency=3, device_state_slots=5)
+    with pytest.raises(OptionsError, match="--option: found context_cache=0; legal: "):
+        options_with(REPLAY_OPTIONS, ("context_cache=0",))
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
         (("{folder}/none.jsonl",), "trace: found no file {folder}/none.jsonl; legal: a trace"),
         (("{folder}/bad.jsonl",), "bad.jsonl, line 1, timestamp: found nothing; legal: a number"),
-        (("{folder}/good.jsonl", "--lanes=9"), "options.max_concurrency: found 9; legal: 1 <="),
-        (("{folder}/good.jsonl", "--kv-tokens=64"), "options.kv_capacity_tokens: found 64; legal"),
+        (
+            ("{folder}/good.jsonl", "-omax_concurrency=9"),
+            "options.max_concurrency: found 9; legal: 1 <=",
+        ),
+        (
+            ("{folder}/good.jsonl", "-olanes=2"),
+            "--option: found lanes=2; legal: device_",
+        ),
+        (
+            ("{folder}/good.jsonl", "-omax_concurrency=two"),
+            "--option max_concurrency: found two; legal: a number",
+        ),
         (
             ("{folder}/good.jsonl", "--table={folder}/none/t.csv"),
             "--table: found no folder {folder}/none; legal: a file in a folder that is there",

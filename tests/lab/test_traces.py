@@ -88,6 +88,18 @@ def test_who_has_only_the_system_prompt_in_common_goes_on_with_nobody(tmp_path: 
     assert blocks(trace) == [[0, 9, 8], [0, 1], [0, 2, 3]]
 
 
+def test_conversations_with_one_system_prompt_each_go_on_with_their_own(tmp_path: Path) -> None:
+    lines = [
+        moon([0, 9, 8], tokens=1_100),
+        moon([0, 1, 2], tokens=1_200, at_ms=1),
+        moon([0, 1, 3, 4], tokens=1_600, at_ms=2),
+        moon([0, 9, 7, 6], tokens=1_700, at_ms=3),
+    ]
+    trace = read(tmp_path, lines)
+    assert conversations(trace) == ["0", "1", "1", "0"]
+    assert followers(trace) == [3, 2, None, None]
+
+
 def test_a_prompt_too_short_for_the_answer_is_another_question(tmp_path: Path) -> None:
     document = moon([5, 1], tokens=600, answer=50)
     for tokens, follower in ((649, None), (650, 1)):

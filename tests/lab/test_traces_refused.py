@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from lab.trace_files import AZURE_HEADER, Line, agent, moon, read, turn, written
+from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.lab.traces.reading import FOLDER_VARIABLE, read_trace
 from ninfer_lab.lab.traces.trace import TraceError
 
@@ -18,6 +19,8 @@ GOOD = moon([0], tokens=5)
 MALFORMED_MOON = [
     ({"timestamp": None}, "timestamp: found null; legal: a number of milliseconds"),
     ({"timestamp": -1}, r"timestamp: found -1; legal: a number of milliseconds in \[0, "),
+    ({"timestamp": float("nan")}, r"timestamp: found NaN; legal: a number of milliseconds in"),
+    ({"timestamp": 10**400}, r"timestamp: found 10*…; legal: a number of milliseconds in"),
     ({"timestamp": True}, "timestamp: found true; legal: a number of milliseconds"),
     ({"input_length": 0}, r"input_length: found 0; legal: a whole number in \[1, 2147483647\]"),
     ({"input_length": 5.0}, r"input_length: found 5.0; legal: a whole number"),
@@ -34,6 +37,11 @@ def test_a_malformed_field_is_named(  # spec: BAD-1
 ) -> None:
     with pytest.raises(TraceError, match=rf"trace.jsonl, line 2, {message}"):
         read(tmp_path, [GOOD, GOOD | change])
+
+
+def test_a_number_of_too_many_digits_is_no_object(tmp_path: Path) -> None:  # spec: BAD-1
+    with pytest.raises(TraceError, match=r"line 1: found .{60}…; legal: one JSON object"):
+        read(tmp_path, ['{"hash_ids": ' + "7" * 5_000 + "}"])
 
 
 def test_a_missing_field_is_named(tmp_path: Path) -> None:  # spec: BAD-1
@@ -86,6 +94,10 @@ MALFORMED_WEKA = [
     ),
     (agent([turn(0, [1], tokens=4)]), r"requests\[0\].tail: found 1 numbers; legal: pairs of"),
     (agent([turn(0, [1, 2**32], tokens=4)]), r"requests\[0\].tail\[1\]: found 4294967296; legal"),
+    (
+        agent([turn(0, [0, 2**32 - 1], tokens=4)], tools=4),
+        r"requests\[0\].lcp and tail: found 4294967295 ids; legal: 1, one per 4 of 4 tokens",
+    ),
     (agent([turn(0, [2**32 - 1, 9], tokens=36)]), r"requests\[0\].tail: found .*; legal: ids in"),
     (
         agent([FINE, turn(2, [], tokens=12)]),
@@ -141,6 +153,12 @@ def test_a_long_value_is_shown_by_its_beginning(tmp_path: Path) -> None:
     with pytest.raises(TraceError) as refused:
         read(tmp_path, [GOOD | {"hash_ids": "7" * 1_000}])
     assert len(str(refused.value)) < 200
+
+
+@pytest.mark.parametrize("window_s", [-1.0, float("nan"), float("inf")])
+def test_a_window_that_is_no_time_is_refused(tmp_path: Path, window_s: float) -> None:
+    with pytest.raises(OptionsError, match=r"start_window_s: found .*; legal: seconds in \[0, "):
+        read_trace(written(tmp_path, [GOOD]), start_window_s=window_s)
 
 
 def test_who_names_no_trace_is_told_the_names(  # spec: BAD-1

@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from ninfer_lab.contract.cache_controller import CacheController
 from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.events import ForwardRan, RequestAdmitted, RequestSubmitted
-from ninfer_lab.contract.options import ContextCache
+from ninfer_lab.contract.machine_api import MachineApi
+from ninfer_lab.contract.options import ContextCache, ResolvedOptions
 from ninfer_lab.contract.output import FinishReason
 from ninfer_lab.contract.recording_options import RecordingOptions
 from ninfer_lab.contract.work import ForwardPhase
+from ninfer_lab.cost.machine_cost_model import MachineCostModel
+from ninfer_lab.engine.assembly import catalog_design
 from ninfer_lab.lab import cli, stories, worlds
 from ninfer_lab.lab.story import Ask, StoryError
 from ninfer_lab.lab.story_client import Told, stream_tokens
@@ -192,6 +196,22 @@ def test_a_world_without_weights_runs_on_no_tensors() -> None:
 
 
 # ── the shipped worlds ──────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("machine", [Machine.SIMULATED, Machine.TORCH, Machine.TORCH_WALL_TIME])
+def test_a_design_is_told_what_the_world_s_planner_believes(machine: Machine) -> None:
+    believed: list[MachineCostModel] = []
+
+    def design(
+        options: ResolvedOptions, machine: MachineApi, belief: MachineCostModel
+    ) -> CacheController:
+        believed.append(belief)
+        return catalog_design(options, machine, belief)
+
+    slow = replace(TINY.belief.prefill, chunk_ns=7 * SECOND_NS)
+    wrong = replace(TINY, belief=replace(TINY.belief, prefill=slow))
+    worlds.run(wrong, machine, design=design)
+    assert believed == [wrong.belief]
 
 
 def test_a_side_request_costs_the_conversation_its_cache_unless_there_is_room() -> None:

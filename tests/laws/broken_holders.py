@@ -13,6 +13,7 @@ from laws.pictures import (
     ENDPOINT,
     FORKED,
     IN_FLIGHT,
+    LINEAGE,
     SOUND,
     with_image,
     with_ledger,
@@ -25,6 +26,8 @@ from laws.pictures import (
 from ninfer_lab.contract.cache_controller import ControllerSnapshot
 from ninfer_lab.contract.capacity import KvPool
 from ninfer_lab.contract.ids import (
+    CheckpointId,
+    CheckpointRef,
     KvPageId,
     LaneId,
     OwnerId,
@@ -53,6 +56,13 @@ def with_closure(**changes: object) -> ControllerSnapshot:
 
 def at_frontier(checkpoint: CheckpointPlacement, frontier_tokens: int) -> CheckpointPlacement:
     summary = replace(checkpoint.summary, frontier_tokens=frontier_tokens)
+    return replace(checkpoint, summary=summary)
+
+
+def renamed(
+    checkpoint: CheckpointPlacement, *, id: CheckpointId, owner: OwnerId
+) -> CheckpointPlacement:
+    summary = replace(checkpoint.summary, ref=CheckpointRef(id=id, owner=owner))
     return replace(checkpoint, summary=summary)
 
 
@@ -127,11 +137,7 @@ BROKEN_HOLDERS: list[tuple[str, str, Break]] = [
     ),
     # ── checkpoints ─────────────────────────────────────────────────────────────────────────────
     ("CheckpointsAreComplete", "a page is missing", lambda: with_closure(pages=page_ids(0))),
-    (
-        "CheckpointsAreComplete",
-        "a page too many",
-        lambda: with_closure(pages=page_ids(0, 1, 4)),
-    ),
+    ("CheckpointsAreComplete", "a page too many", lambda: with_closure(pages=page_ids(0, 1, 4))),
     (
         "CheckpointsAreComplete",
         "a backend page is missing",
@@ -167,6 +173,39 @@ BROKEN_HOLDERS: list[tuple[str, str, Break]] = [
         lambda: with_page(SOUND, BACKEND, 1, (None, None)),
     ),
     (
+        "CheckpointsAreComplete",
+        "a checkpoint of nothing",
+        lambda: with_closure(
+            summary=replace(CLOSURE.summary, frontier_tokens=0), pages=(), backend_pages=()
+        ),
+    ),
+    (
+        "LineagesNest",
+        "two checkpoints of one name",
+        lambda: with_owner(
+            SOUND, 1, checkpoints=(renamed(BRANCH, id=CheckpointId(1), owner=OwnerId(2)),)
+        ),
+    ),
+    (
+        "LineagesNest",
+        "a checkpoint that names another owner",
+        lambda: with_owner(
+            SOUND, 1, checkpoints=(renamed(BRANCH, id=CheckpointId(3), owner=OwnerId(1)),)
+        ),
+    ),
+    (
+        "LineagesNest",
+        "checkpoints of a lineage in the wrong order",
+        lambda: with_sequence(
+            SOUND,
+            CAPTURED,
+            checkpoints=(
+                LINEAGE,
+                renamed(at_frontier(LINEAGE, 64), id=CheckpointId(9), owner=OwnerId(3)),
+            ),
+        ),
+    ),
+    (
         "LineagesNest",
         "checkpoints in the wrong order",
         lambda: with_owner(SOUND, 0, checkpoints=(ENDPOINT, CLOSURE)),
@@ -186,11 +225,7 @@ BROKEN_HOLDERS: list[tuple[str, str, Break]] = [
         "a checkpoint of another owner",
         lambda: with_owner(SOUND, 1, checkpoints=(ENDPOINT, BRANCH)),
     ),
-    (
-        "LineagesNest",
-        "tokens nobody keeps",
-        lambda: with_owner(SOUND, 1, history_tokens=104),
-    ),
+    ("LineagesNest", "tokens nobody keeps", lambda: with_owner(SOUND, 1, history_tokens=104)),
     (
         "LineagesNest",
         "a lineage that is no prefix of its sequence",
@@ -295,6 +330,17 @@ BROKEN_HOLDERS: list[tuple[str, str, Break]] = [
         "RowTablesAreCopies",
         "two sequences in one lane",
         lambda: with_sequence(SOUND, FORKED, lane=LaneId(0)),
+    ),
+    (
+        "RowTablesAreCopies",
+        "two sequences in one lane, and the machine has the tables of the later",
+        lambda: with_ledger(
+            with_sequence(SOUND, FORKED, lane=LaneId(0)),
+            row_tables=(
+                *(table._replace(lane=LaneId(0)) for table in SOUND.ledger.row_tables[4:]),
+                *SOUND.ledger.row_tables[2:4],
+            ),
+        ),
     ),
     # ── the catalog and the open transition ─────────────────────────────────────────────────────
     (

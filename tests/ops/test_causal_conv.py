@@ -8,23 +8,13 @@ from types import ModuleType
 
 import pytest
 import torch
-from torch import Tensor
 
 from ninfer_kernels.causal_conv import cpu, reference
+from ops.convolution import convolved
 from ops.rows import normal, relative_rms, state_rows
 
 FORMS = [reference, cpu]
 WIDTHS = (2, 3, 4)
-
-
-def convolved(inputs: Tensor, taps: Tensor, carried: Tensor) -> Tensor:
-    """`[T, C]` in float64, tap by tap."""
-    padded = torch.cat([carried, inputs]).double()
-    outputs = []
-    for token in range(len(inputs)):
-        summed = (padded[token : token + len(taps)] * taps.double()).sum(0)
-        outputs.append(summed / (1.0 + torch.exp(-summed)))
-    return torch.stack(outputs)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -74,3 +64,11 @@ def test_a_cut_changes_nothing(form: ModuleType) -> None:
     pieces += [form.prefill(inputs[5:], taps, slots, rows)]
     assert relative_rms(torch.cat(pieces), whole) < 2e-6
     assert torch.equal(slots[0], slots[1])
+
+
+def test_outputs_have_the_type_of_the_inputs() -> None:
+    taps, inputs = normal(4, 6, seed=6), normal(3, 6, seed=7).to(torch.bfloat16)
+    slots = torch.zeros(1, 3, 6)
+    for form in (reference.prefill, reference.decode):
+        rows = state_rows([0] * 3, [0] * 3) if form is reference.decode else state_rows([0], [0])
+        assert form(inputs, taps, slots, rows).dtype is torch.bfloat16

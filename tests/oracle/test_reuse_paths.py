@@ -268,10 +268,15 @@ def test_a_published_byte_that_is_not_the_cold_runs_is_told(checkpoint: Path) ->
     """The proof can fail: one value of a key, one of an image, each in a checkpoint of its own."""
     with open_engine(checkpoint) as watched:
         serve_opening(watched)
-        (owner,) = watched.engine.describe().ledger.owners
-        closure, endpoint = owner.checkpoints
-        watched.tap.tensors.page_slice(closure.pages[1])[0, 0, 3, 1, 7] += 1e-6
-        watched.tap.tensors.state_slice(endpoint.state_slot)[1][2, 3, 31, 31] += 1e-6
+        ledger = watched.engine.describe().ledger
+        closure, endpoint = ledger.owners[0].checkpoints
+        pages = {each.page: each.device_page for each in ledger.pages}
+        slots = {each.image: each.device_slot for each in ledger.images}
+        page, slot = pages[closure.pages[1]], slots[endpoint.image]
+        assert page is not None
+        assert slot is not None
+        watched.tap.tensors.page_slice(page)[0, 0, 3, 1, 7] += 1e-6
+        watched.tap.tensors.state_slice(slot)[1][2, 3, 31, 31] += 1e-6
         verdicts = watched.prover().checkpoints()
     assert [each.differing_parts for each in verdicts] == [("page 1",), ("recurrent",)]
 

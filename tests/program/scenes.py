@@ -103,6 +103,8 @@ class Pressed:
             evicted=(gone,),
             owner=world.next_generation(source) if consumed else world.new_owner(),
         )
+        world.machine.transfers.clear()
+        world.machine.copies.clear()
         return cls(world=world, source=source, victim=victim, gone=gone, start=start)
 
     def again(self) -> Start:

@@ -10,19 +10,22 @@ from dataclasses import replace
 import pytest
 
 from ninfer_lab.contract.candidate import NotReusable, SourceDisposition
-from ninfer_lab.contract.errors import PlanRefused
+from ninfer_lab.contract.errors import InvariantBroken, PlanRefused
 from ninfer_lab.contract.ids import CheckpointId, LaneId, OwnerId, PlanId
 from ninfer_lab.contract.plan import ActivationIntent, ResourcePlan
-from ninfer_lab.contract.result import SequenceEnd
-from simulation.program_world import ProgramWorld, Start, closure_at
+from ninfer_lab.contract.result import Committed, SequenceEnd
+from ninfer_lab.contract.target import TargetSketch
+from program.scenes import Pressed
+from simulation.program_world import CONSUME, ProgramWorld, Start, closure_at
 
 
 def refused_without_effect(world: ProgramWorld, plan: ResourcePlan, why: str) -> None:
+    asked = len(world.machine.copies), len(world.machine.transfers)
     before = world.ledger
     with pytest.raises(PlanRefused, match=why):
         world.program.start(plan)
     assert world.ledger == before
-    assert world.machine.copies == []
+    assert (len(world.machine.copies), len(world.machine.transfers)) == asked
 
 
 def test_a_plan_runs_once() -> None:  # spec: TXN-1, TXN-2
@@ -36,9 +39,19 @@ def test_a_forged_plan_is_refused_and_the_sealed_one_still_runs() -> None:  # sp
     world = ProgramWorld(lanes=2, extra_slots=0, pages=4)
     plan = world.seal(world.request(range(70)), Start(owner=world.new_owner()))
     other_lane = replace(plan, intent=replace(plan.intent, lane=LaneId(1)))
-    for forgery in (other_lane, replace(plan), copy(plan), replace(plan, id=PlanId(999))):
+    other_target = replace(plan.assessment.target, outcomes=())
+    swapped = replace(plan, assessment=replace(plan.assessment, target=other_target))
+    strange = replace(plan, id=PlanId(999))
+    for forgery in (other_lane, swapped, replace(plan), copy(plan), strange):
         refused_without_effect(world, forgery, "a plan Program sealed and has not yet run")
-    assert world.program.start(plan).handle.lane == 0
+    assert _lane_of(world, plan) == 0
+
+
+def _lane_of(world: ProgramWorld, plan: ResourcePlan) -> int:
+    """Runs a plan that needs no copy."""
+    result = world.advance(world.program.start(plan))
+    assert isinstance(result, Committed)
+    return result.handle.lane
 
 
 def test_an_equal_plan_is_not_the_plan() -> None:  # spec: TXN-1
@@ -49,12 +62,61 @@ def test_an_equal_plan_is_not_the_plan() -> None:  # spec: TXN-1
     refused_without_effect(world, twin, "a plan Program sealed")
 
 
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ("release", "assess again at the current revision"),
+        ("capture", "assess again at the current revision"),
+        ("end of a pin", "assess again at the current revision"),
+        ("demotion", "a plan Program sealed"),  # by another plan, which replaces it
+        ("admission", "a plan Program sealed"),
+    ],
+)
+def test_every_stable_change_makes_a_plan_stale(  # spec: REV-1, REV-2, TXN-2
+    change: str, why: str
+) -> None:
+    scene = Pressed.of(lanes=3)
+    world = scene.world
+    capturing = world.admit(
+        world.request(range(600, 620)),
+        Start(lane=1, owner=world.new_owner(), captures=(closure_at(10),)),
+    )
+    if change == "end of a pin":
+        world.forward(capturing)
+    request = world.request(range(scene.tokens))
+    plan = world.seal(request, scene.start)
+    match change:
+        case "release":
+            world.release(scene.gone)
+        case "demotion":
+            world.demote(scene.gone)
+        case "admission":
+            world.admit(world.request(range(900, 903)), Start(lane=2))
+        case _:
+            world.forward(capturing)
+    refused_without_effect(world, plan, why)
+
+
+def test_a_plan_that_was_overtaken_by_its_own_run_is_refused() -> None:  # spec: TXN-1, INV-10
+    scene = Pressed.of(consumed=True)
+    world = scene.world
+    plan = world.seal(world.request(range(scene.tokens)), scene.start)
+    transaction = world.program.start(plan)
+    refused_without_effect(world, plan, "a plan Program sealed")
+    assert world.advance(transaction) is None
+    refused_without_effect(world, plan, "a plan Program sealed")
+    world.run(transaction)
+    refused_without_effect(world, plan, "a plan Program sealed")
+    with pytest.raises(PlanRefused, match="the one that is open"):
+        world.program.cancel(transaction)
+
+
 def test_a_plan_goes_stale_with_the_revision() -> None:  # spec: REV-1, TXN-2, INV-10
     world = ProgramWorld(lanes=2, extra_slots=0, pages=4)
     running = world.admit(world.request(range(10)))
     plan = world.seal(world.request(range(70)), Start(lane=1))
     world.finish(running, SequenceEnd.DISCARD)
-    refused_without_effect(world, plan, "seal again at the current revision")
+    refused_without_effect(world, plan, "assess again at the current revision")
 
 
 def test_a_plan_survives_forwards_inside_a_guarantee() -> None:  # spec: REV-3
@@ -63,7 +125,7 @@ def test_a_plan_survives_forwards_inside_a_guarantee() -> None:  # spec: REV-3
     plan = world.seal(world.request(range(70)), Start(lane=1))
     for _ in range(10):
         world.forward(running)
-    assert world.program.start(plan).handle.lane == 1
+    assert _lane_of(world, plan) == 1
 
 
 def test_an_assessment_is_sealed_only_at_its_revision() -> None:  # spec: REV-1
@@ -78,7 +140,9 @@ def test_an_assessment_is_sealed_only_at_its_revision() -> None:  # spec: REV-1
 def test_what_does_not_fit_is_never_sealed() -> None:  # spec: STG-1, INV-5
     world = ProgramWorld(lanes=1, extra_slots=0, pages=2)
     world.published(range(70))
-    with pytest.raises(PlanRefused, match="stage 2 does not fit: device state slots"):
+    with pytest.raises(
+        PlanRefused, match="at “destinations reserved” device state slots: 2 used > 1 there are"
+    ):
         world.seal(world.request(range(500, 510)), Start())
 
 
@@ -86,10 +150,10 @@ def test_a_feasibility_that_was_made_up_does_nothing() -> None:
     world = ProgramWorld(lanes=1, extra_slots=0, pages=2)
     world.published(range(70))
     assessment = world.assess(world.request(range(500, 510)), Start())
-    made_up = replace(assessment, stages=assessment.stages[:1])
+    made_up = replace(assessment, violations=())
     intent = ActivationIntent(lane=LaneId(0), destination=None, captures=())
     plan, before = world.program.seal(made_up, intent), world.ledger
-    with pytest.raises(AssertionError, match="the same revision gives the same post-state"):
+    with pytest.raises(InvariantBroken, match="does not hold at its own revision"):
         world.program.start(plan)
     assert world.ledger == before
 
@@ -106,7 +170,7 @@ def test_only_the_last_sealed_plan_can_run() -> None:  # spec: INV-9
     first = world.seal(world.request(range(70)), Start())
     second = world.seal(world.request(range(70)), Start())
     refused_without_effect(world, first, "a plan Program sealed")
-    world.program.start(second)
+    assert _lane_of(world, second) == 0
 
 
 def test_a_checkpoint_is_verified_by_what_it_is_not_by_its_name() -> None:  # spec: CAND-2, IDN-4
@@ -137,6 +201,19 @@ def test_what_can_never_run_is_known_before(tokens: int, output: int, fits: bool
     world.admit(world.request(range(150), output=100))  # what is in use does not matter
     request = world.request(range(tokens), output=output)
     assert world.program.can_ever_run(request) is fits  # spec: RES-1
+
+
+def test_a_consumed_owner_is_no_source_any_more() -> None:  # spec: REV-4
+    world = ProgramWorld(lanes=2, extra_slots=2, pages=8)
+    owner = world.published(range(70))
+    start = Start(
+        checkpoint=world.deepest(owner), disposition=CONSUME, owner=world.next_generation(owner)
+    )
+    request = world.request(range(90))
+    candidate = world.candidate(request, start)
+    world.admit(request, start)
+    with pytest.raises(PlanRefused, match=r"found owner 1\.1; legal: an owner inactive at this"):
+        world.program.assess(TargetSketch(candidate=candidate))
 
 
 def test_the_revision_counts_stable_changes() -> None:  # spec: REV-2, REV-4

@@ -8,17 +8,18 @@ from ninfer_lab.contract.candidate import SourceDisposition
 from ninfer_lab.contract.checkpoint import CheckpointKind
 from ninfer_lab.contract.errors import InvariantBroken
 from ninfer_lab.contract.ids import OwnerRef
-from ninfer_lab.contract.result import ResourceResult, SequenceEnd
-from simulation.program_world import ProgramWorld, Start, closure_at
+from ninfer_lab.contract.options import SpeculativeBackend
+from ninfer_lab.contract.result import Committed, SequenceEnd
+from simulation.program_world import ProgramWorld, Start, closure_at, small_options
 
 
 def is_empty(world: ProgramWorld) -> bool:
     ledger = world.ledger
-    used = [axis.used_count for axis in ledger.occupancy.axes]
-    return used == [0, 0] and not ledger.owners and not ledger.sequences and not ledger.row_tables
+    stored = (ledger.owners, ledger.sequences, ledger.row_tables, ledger.images, ledger.pages)
+    return world.used == (0, 0, 0, 0, 0) and not any(stored)
 
 
-def running(world: ProgramWorld, tokens: int = 100, closure: int = 70) -> ResourceResult:
+def running(world: ProgramWorld, tokens: int = 100, closure: int = 70) -> Committed:
     """A root with a captured turn closure, its prompt consumed."""
     start = Start(owner=world.new_owner(), captures=(closure_at(closure),))
     result = world.admit(world.request(range(tokens), output=90), start)
@@ -64,7 +65,7 @@ def test_a_state_that_is_not_to_be_continued_leaves_its_checkpoints() -> None:
     assert [c.frontier_tokens for c in settlement.published.checkpoints] == [70]
     assert settlement.frontier_tokens == 100
     assert world.ledger.occupancy.device_state.allocated_count == 1
-    assert world.ledger.page_references == ((0, 1), (1, 1))
+    assert [page.page for page in world.ledger.pages] == [0, 1]
     assert world.ledger.owners[0].history_tokens == 70
 
 
@@ -91,8 +92,7 @@ def test_a_fork_that_never_ran_gives_its_pin_back() -> None:  # spec: STATE-4
     settlement = world.finish(world.admit(world.request(range(90)), start))
     assert settlement.published is None
     assert world.ledger.owners == (before,)
-    assert world.pins == {}
-    assert [use.used_count for use in world.ledger.occupancy.axes] == [1, 2]
+    assert world.used == (1, 0, 2, 0, 0)
 
 
 def test_a_move_that_never_ran_is_published_as_it_was() -> None:
@@ -103,7 +103,7 @@ def test_a_move_that_never_ran_is_published_as_it_was() -> None:
     start = Start(checkpoint=was.summary.ref, disposition=SourceDisposition.CONSUME, owner=again)
     world.finish(world.admit(world.request(range(90)), start))
     (now,) = world.owner(again).checkpoints
-    assert (now.state_slot, now.pages) == (was.state_slot, was.pages)
+    assert (now.image, now.pages) == (was.image, was.pages)
     assert now.summary.prefix_digest == was.summary.prefix_digest
 
 
@@ -146,3 +146,44 @@ def test_a_settlement_copies_and_allocates_nothing() -> None:  # spec: TXN-7
     world.finish(result)
     assert world.machine.copies == []
     assert world.ledger.occupancy.device_kv.allocated_count == 2
+
+
+def test_what_is_settled_leaves_the_host_too() -> None:  # spec: ACT-5, REC-1
+    world = ProgramWorld(extra_slots=3, pages=8, host_slots=3, host_granules=8)
+    owner = world.published(range(150), captures=(closure_at(70),))
+    world.demote(owner)
+    start = Start(
+        checkpoint=world.deepest(owner),
+        disposition=SourceDisposition.CONSUME,
+        owner=world.next_generation(owner),
+    )
+    result = world.admit(world.request(range(200)), start)
+    world.prefill(result)
+    # The closure on the Host, the full pages in both tiers, the rest on the Device alone.
+    assert world.used == (1, 1, 4, 0, 1600 - 400)
+    world.finish(result, SequenceEnd.DISCARD)
+    assert is_empty(world)
+
+
+def test_a_retained_source_keeps_what_it_had_when_its_reader_ends() -> None:  # spec: OWN-6, KV-5
+    world = ProgramWorld(extra_slots=3, pages=8, host_slots=3, host_granules=8)
+    owner = world.published(range(150))
+    world.demote(owner)
+    before = world.owner(owner)
+    result = world.admit(world.request(range(200)), Start(checkpoint=world.deepest(owner)))
+    world.prefill(result)
+    world.finish(result, SequenceEnd.DISCARD)
+    assert world.owner(owner) == before
+    # Two full pages were restored for the reader: they are the owner's redundant replicas now.
+    assert world.used == (0, 1, 2, 0, 3 * 400)
+    world.demote(owner)
+    assert world.used == (0, 1, 0, 0, 3 * 400)
+
+
+def test_an_endpoint_covers_its_own_frontier_in_every_pool() -> None:  # spec: KV-1
+    options = small_options(extra_slots=1, pages=4, backend=SpeculativeBackend(lag_tokens=40))
+    world = ProgramWorld(options=options)
+    owner = world.published(range(100))  # 60 tokens of the backend
+    (endpoint,) = world.owner(owner).checkpoints
+    assert (len(endpoint.pages), len(endpoint.backend_pages)) == (2, 1)
+    assert world.used == (1, 0, 2, 1, 0)

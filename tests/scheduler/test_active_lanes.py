@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ninfer_lab.contract.ids import LaneId, RequestId
-from ninfer_lab.scheduler.active_lanes import ActiveLanes, LanePhase
+from ninfer_lab.scheduler.active_lanes import ActiveLanes
 
 
 def test_a_taken_lane_is_not_free_until_it_is_released() -> None:
@@ -23,8 +23,8 @@ def test_phases_list_the_oldest_admission_first() -> None:
         lanes.take(LaneId(lane), RequestId(request))
     lanes.start_decode(LaneId(0))
     lanes.start_decode(LaneId(2))
-    assert [each.request for each in lanes.in_phase(LanePhase.DECODE)] == [5, 6]
-    assert [each.request for each in lanes.in_phase(LanePhase.PREFILL)] == [7]
+    assert [each.request for each in lanes.decoding] == [5, 6]
+    assert [each.request for each in lanes.prefilling] == [7]
 
 
 def test_a_lane_is_not_taken_twice() -> None:
@@ -32,4 +32,4 @@ def test_a_lane_is_not_taken_twice() -> None:
     lanes.take(LaneId(0), RequestId(1))
     with pytest.raises(AssertionError):
         lanes.take(LaneId(0), RequestId(2))
-    assert [each.request for each in lanes.in_phase(LanePhase.PREFILL)] == [1]
+    assert [each.request for each in lanes.prefilling] == [1]

@@ -6,21 +6,26 @@ that looks it up. Tokens of a world with text are code points, so that stop stri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from ninfer_lab.contract.cache_controller import CacheController, ControllerSnapshot
+from ninfer_lab.contract.cache_controller import ControllerSnapshot
 from ninfer_lab.contract.clock import VirtualClock
+from ninfer_lab.contract.device_timing import (
+    DecodeTiming,
+    DeviceTiming,
+    PrefillTiming,
+    TransferTiming,
+    TransferTimings,
+)
 from ninfer_lab.contract.events import Event, RequestAdmitted, RequestFinished
 from ninfer_lab.contract.ids import RequestId, SessionKey
-from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.options import (
     CacheMode,
     EngineOptions,
     KvPageBytes,
     RequestOptions,
-    ResolvedOptions,
 )
 from ninfer_lab.contract.output import OutputRules
 from ninfer_lab.contract.prompt import (
@@ -36,13 +41,14 @@ from ninfer_lab.contract.prompt import (
     TokenPrompt,
 )
 from ninfer_lab.contract.token_span import TokenSpan
-from ninfer_lab.engine.assembly import catalog_design
+from ninfer_lab.cost.machine_cost_model import model_from_timing
+from ninfer_lab.engine.assembly import ControllerFactory, catalog_design
 from ninfer_lab.engine.engine import Engine
 from ninfer_lab.engine.request import RequestOutcome
 from ninfer_lab.frontend.accepted_output import AcceptedOutput
 from ninfer_lab.frontend.prepared_prompt import Frontend
-from simulation.content_machine import VOCABULARY_TOKENS, ContentMachine
-from simulation.watched_controller import WatchedController
+from simulation.content_machine import FORWARD_NS, VOCABULARY_TOKENS, ContentMachine
+from simulation.watched_controller import Watch, WatchedController
 
 MAIN_PAGE_BYTES, BACKEND_PAGE_BYTES, STATE_IMAGE_BYTES = 400, 100, 1_000
 """Small, and not all the same."""
@@ -52,7 +58,18 @@ STEPS_LIMIT = 3_000
 
 _Event = TypeVar("_Event", bound=Event)
 
-Design = Callable[[ResolvedOptions, MachineApi], CacheController]
+_COPY = TransferTiming(batch_ns=0, operation_ns=0, ns_per_byte_q32=0)
+
+BELIEF = model_from_timing(
+    DeviceTiming(
+        transfer=TransferTimings(d2h=_COPY, h2d=_COPY, d2d=_COPY),
+        prefill=PrefillTiming(chunk_ns=FORWARD_NS, token_ns_q32=0, attention_pair_ns_q32=0),
+        decode=DecodeTiming(
+            step_ns=FORWARD_NS, row_ns=0, kv_bytes_per_token=0, kv_ns_per_byte_q32=0
+        ),
+    )
+)
+"""The truth about the machine that knows contents."""
 
 
 def prepared(
@@ -186,23 +203,30 @@ class EngineWorld:
 def engine_world(
     options: EngineOptions | None = None,
     *,
-    design: Design = catalog_design,
+    design: ControllerFactory = catalog_design,
     with_text: bool = False,
+    lease_window_tokens: int | None = None,
+    watch: Watch = Watch.EVERY_CALL,
 ) -> EngineWorld:
-    """An engine that a watcher holds to every law after every call.
+    """An engine that a watcher holds to every law.
 
     Args:
         options: By default one lane, one extra slot, four pages, and chunks of 128 tokens.
         design: The cache design under watch.
         with_text: Whether tokens are code points.
+        lease_window_tokens: Instead of the thousands that no world here has room for; counts only
+            with `kv_lease_growth`.
+        watch: When it looks.
     """
     options = options or EngineOptions(max_context_tokens=256, prefill_chunk_tokens=128)
     backend = None if options.backend is None else BACKEND_PAGE_BYTES
     page_bytes = KvPageBytes(main=MAIN_PAGE_BYTES, backend=backend)
     resolved = options.resolve(page_bytes, state_image_bytes=STATE_IMAGE_BYTES)
+    if options.kv_lease_growth and lease_window_tokens is not None:
+        resolved = replace(resolved, lease_window_tokens=lease_window_tokens)
     clock = VirtualClock()
     machine = ContentMachine(resolved.capacity, clock, options.backend)
-    controller = WatchedController(design(resolved, machine), machine, resolved)
+    controller = WatchedController(design(resolved, machine, BELIEF), machine, resolved, watch)
     frontend = HandMadeFrontend(with_text=with_text)
     engine = Engine(
         options=resolved,

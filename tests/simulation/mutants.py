@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from ninfer_lab.program.storage.page_pool import PagePool
 
 from ninfer_lab.context_cache import resource_manager
 from ninfer_lab.context_cache.candidate_shortlist import ShortlistEntry
@@ -32,7 +33,6 @@ from ninfer_lab.program.program import Program
 from ninfer_lab.program.storage.active_sequence import ActiveSequence
 from ninfer_lab.program.storage.kv_store import AddressSpace, SnapshotShape
 from ninfer_lab.program.storage.ledger import Ledger
-from ninfer_lab.program.storage.page_pool import PagePool
 from ninfer_lab.program.storage.state_store import StateStore
 from ninfer_lab.program.transactions import activation, capture, settlement
 from ninfer_lab.scheduler.scheduler import Scheduler

@@ -302,8 +302,8 @@ class ProgramWorld:
         start: Start | None = None,
         captures: tuple[PlannedCapture, ...] = (),
     ) -> OwnerRef:
-        """A new owner: a request from the root, or from a source that it retains, prefilled and
-        finished at its prompt's end.
+        """A new owner: a request prefilled and finished at its prompt's end, by default from the
+        root and in the first lane.
         """
         owner = self.new_owner()
         begun = replace(start or Start(), owner=owner, captures=captures)

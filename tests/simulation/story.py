@@ -1,11 +1,12 @@
 """What clients may do to an engine, move by move, and what must be true at the end.
 
 A story knows what every request asked and compares each answer with what the machine says to that
-prompt alone. Laws and contents are checked by the world after every call of the cache design.
+prompt alone. Laws and contents are checked by the world's watcher.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -17,10 +18,9 @@ from ninfer_lab.contract.output import FinishReason
 from ninfer_lab.contract.prompt import PreparedPrompt, RewriteKind
 from ninfer_lab.lab.laws import check_laws
 from simulation.content_machine import answer_to
-from simulation.engine_world import EngineWorld, engine_world, prepared
+from simulation.engine_world import STEPS_LIMIT, EngineWorld, engine_world, prepared
+from simulation.watched_controller import Watch
 
-CONTEXT_TOKENS = 192
-PAGES_OF_CONTEXT = 3
 FOREIGN = 900
 """Tokens from here on are in no stem: an answer written anew, another question."""
 
@@ -43,11 +43,16 @@ class Sequel(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """One request of the story."""
+    """One request of the story.
+
+    Attributes:
+        output: Tokens it may get at most.
+    """
 
     request: RequestId
     prompt: PreparedPrompt
     session: str | None
+    output: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,13 +85,41 @@ def turn(tokens: list[int], *, cuts: tuple[int, ...], closure: int | None) -> Pr
     )
 
 
-class Story:
-    """An engine and everything that was asked of it."""
+class Fault(Enum):
+    """What the device can give up at."""
 
-    def __init__(self, options: EngineOptions) -> None:
-        self.world: EngineWorld = engine_world(options)
+    FORWARD = "forward"
+    TAIL_COPY = "page copy"
+    TRANSFER = "transfer"
+
+
+class Story:
+    """An engine and everything that was asked of it.
+
+    Args:
+        options: The engine's.
+        lease_window_tokens: See `engine_world`.
+        watch: How often laws and contents are looked at; at the least after every step.
+
+    Attributes:
+        steps_count: Worker cycles so far.
+    """
+
+    def __init__(
+        self,
+        options: EngineOptions,
+        *,
+        lease_window_tokens: int | None = None,
+        watch: Watch = Watch.EVERY_CALL,
+    ) -> None:
+        self.world: EngineWorld = engine_world(
+            options, lease_window_tokens=lease_window_tokens, watch=watch
+        )
         self.told: list[Told] = []
         self.refused_count = 0
+        self.steps_count = 0
+        self._backfill = options.backfill
+        self._context_tokens = options.max_context_tokens
 
     # ── moves ───────────────────────────────────────────────────────────────────────────────────
 
@@ -121,24 +154,61 @@ class Story:
                 tokens = [*tokens[:closure], *fresh]
             case Sequel.AGAIN:
                 pass
-        if len(tokens) < CONTEXT_TOKENS:
+        if len(tokens) < self._context_tokens:
             self._submit(turn(tokens, cuts=cuts, closure=closure), wish)
 
     def cancel(self, back: int) -> None:
         """A client loses patience, perhaps after the end."""
         if self.told:
             self.world.engine.cancel(self._told(back).request)
+            self.world.controller.look()
 
-    def fail_next_forward(self) -> None:
-        """The device is about to give up once."""
-        self.world.machine.failing_forwards.add(len(self.world.machine.steps))
+    def cancel_opening(self) -> None:
+        """A client loses patience while copies are under way for it."""
+        opening = self.world.controller.opening
+        if opening is not None:
+            self.world.engine.cancel(opening)
+            self.world.controller.look()
+
+    def fail_next(self, fault: Fault, *, times: int = 1, after: int = 0) -> None:
+        """The device is about to give up, so many times in a row, after so many good ones."""
+        machine = self.world.machine
+        match fault:
+            case Fault.FORWARD:
+                machine.failing_forwards.update(_next(machine.steps, after, times))
+            case Fault.TAIL_COPY:
+                machine.failing_copies.update(_next(machine.copies, after, times))
+            case Fault.TRANSFER:
+                machine.failing_transfers.update(_next(machine.transfers, after, times))
+
+    def fail_transfer_in_flight(self) -> None:
+        """The link breaks while copies between the tiers are under way."""
+        machine = self.world.machine
+        if self.world.controller.opening is not None:
+            machine.failing_transfers.add(len(machine.transfers) - 1)
 
     def steps(self, count: int) -> None:
-        """The worker runs a while."""
+        """The worker runs a while, watched."""
         for _ in range(count):
-            before = self.world.snapshot
             self.world.engine.step()
-            check_laws(self.world.snapshot, self.world.engine.options, before)
+            self.world.controller.look()
+        self.steps_count += count
+
+    def settle(self) -> None:
+        """The worker runs until nothing waits and nothing runs."""
+        for _ in range(STEPS_LIMIT):
+            if self.world.engine.is_idle:
+                return
+            self.steps(1)
+        raise AssertionError(f"not idle after {STEPS_LIMIT} steps: {self.world.engine!r}")
+
+    def has_ended(self, ordinal: int) -> bool:
+        """Whether a request, by the order in which they were asked, has its outcome."""
+        try:
+            self.world.engine.outcome(self.told[ordinal].request)
+        except PromptError:
+            return False
+        return True
 
     def _told(self, back: int) -> Told:
         return self.told[-1 - back % len(self.told)]
@@ -158,29 +228,52 @@ class Story:
         except PromptError:
             self.refused_count += 1  # the queue is full: nothing else is wrong with a prompt here
             return
-        self.told.append(Told(request=request, prompt=prompt, session=wish.session))
+        room_tokens = self._context_tokens - len(prompt.tokens)
+        output = min(wish.output, room_tokens)
+        self.told.append(Told(request=request, prompt=prompt, session=wish.session, output=output))
 
     # ── the end ─────────────────────────────────────────────────────────────────────────────────
 
     def end(self) -> None:
         """Everybody is served, every answer is right, and nothing active is left."""
-        self.world.settle()
+        self.settle()
+        self.close()
+
+    def close(self) -> None:
+        """Whatever is going on, it ends here: all that ended is right, and nothing is left."""
+        held = self.world.engine.close()
         finished = [event.request for event in self.world.events(RequestFinished)]
         assert sorted(finished) == [told.request for told in self.told]
         admitted = [event.request for event in self.world.events(RequestAdmitted)]
-        assert admitted == sorted(admitted), "somebody was overtaken"
+        assert len(set(admitted)) == len(admitted), "somebody was admitted twice"
+        assert self._backfill or admitted == sorted(admitted), "somebody was overtaken"
         for told in self.told:
             self._require_right(told)
-        held = self.world.engine.close()
         assert held.ledger.sequences == ()
         assert not any(use.reserved_count for use in held.ledger.occupancy.axes)
         check_laws(held, self.world.engine.options)
 
     def _require_right(self, told: Told) -> None:
+        """What was answered is what the machine says to this prompt alone."""
         outcome = self.world.engine.outcome(told.request)
         given = outcome.output_tokens
         assert given == answer_to(told.prompt.tokens, len(given))
-        if outcome.answer.finished is FinishReason.LENGTH:
-            assert outcome.log.computed_prefill_tokens + outcome.log.prefix_cache_hit_tokens == len(
-                told.prompt.tokens
-            )
+        assert len(given) <= told.output
+        match outcome.answer.finished:
+            case FinishReason.LENGTH:
+                log = outcome.log
+                assert log.computed_prefill_tokens + log.prefix_cache_hit_tokens == len(
+                    told.prompt.tokens
+                )
+                leases = self.world.engine.options.lease_window_tokens is not None
+                assert leases or len(given) == told.output, "an answer ended early"
+            case FinishReason.FAILED:
+                assert outcome.log.error is not None
+            case _:
+                assert outcome.answer.finished is FinishReason.CANCELLED
+
+
+def _next(done: Sequence[object], after: int, count: int) -> range:
+    """Ordinals of what comes after what is done, and after so many more."""
+    start = len(done) + after
+    return range(start, start + count)

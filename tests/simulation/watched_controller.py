@@ -7,6 +7,7 @@ from the ledger, and hands them to the machine as the truth to compare with.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import Enum
 
 from ninfer_lab.contract.cache_controller import (
     Admission,
@@ -14,6 +15,7 @@ from ninfer_lab.contract.cache_controller import (
     Admitted,
     CacheController,
     ControllerSnapshot,
+    NeedsTransfer,
     PermanentlyInfeasible,
     TemporarilyBlocked,
 )
@@ -28,6 +30,14 @@ from ninfer_lab.lab.laws import check_laws
 from simulation.content_machine import ContentMachine
 
 
+class Watch(Enum):
+    """How often everything held is looked at."""
+
+    EVERY_CALL = "every call"
+    EVERY_STEP = "every step"
+    """Whoever drives the engine calls `look` after each of its steps: for very long stories."""
+
+
 class WatchedController:
     """Implements `CacheController` by asking the one it watches.
 
@@ -35,16 +45,27 @@ class WatchedController:
         design: The one under watch.
         machine: The one it binds rows on.
         options: What both were built with.
+        watch: When laws and contents are looked at.
+
+    Attributes:
+        leases_count: Windows of growth that were reserved after the first (ACT-4).
     """
 
     def __init__(
-        self, design: CacheController, machine: ContentMachine, options: ResolvedOptions
+        self,
+        design: CacheController,
+        machine: ContentMachine,
+        options: ResolvedOptions,
+        watch: Watch = Watch.EVERY_CALL,
     ) -> None:
         self._design = design
         self._options = options
         self._machine = machine
+        self._watch = watch
+        self.leases_count = 0
         self._seen = design.describe()
         self._begun: AdmissionRequest | None = None
+        self._is_open = False
         self.checks_count = 0
 
     @property
@@ -54,7 +75,7 @@ class WatchedController:
     def admit(self, request: AdmissionRequest) -> Admission:
         before = self._seen
         admission = self._design.admit(request)
-        self._begun = request
+        self._begun, self._is_open = request, isinstance(admission, NeedsTransfer)
         if isinstance(admission, Admitted):
             self._admitted(request, admission)
         self._look()
@@ -65,11 +86,22 @@ class WatchedController:
 
     def poll(self) -> Admitted | AdmissionAborted | None:
         ended = self._design.poll()
+        self._is_open = ended is None
         if isinstance(ended, Admitted):
             assert self._begun is not None
             self._admitted(self._begun, ended)
         self._look()
         return ended
+
+    @property
+    def seen(self) -> ControllerSnapshot:
+        """What was held when it was looked at last."""
+        return self._seen
+
+    @property
+    def opening(self) -> RequestId | None:
+        """The request whose transition is under way."""
+        return self._begun.request if self._is_open and self._begun is not None else None
 
     def cancel_admission(self) -> None:
         self._design.cancel_admission()
@@ -91,7 +123,9 @@ class WatchedController:
         return self._design.can_run(handle)
 
     def grow_lease(self, handle: SequenceHandle) -> bool:
+        before = self._design.revision
         has_pages = self._design.grow_lease(handle)
+        self.leases_count += has_pages and self._design.revision != before
         self._look()
         return has_pages
 
@@ -128,8 +162,16 @@ class WatchedController:
         return self._design.describe()
 
     def _look(self) -> None:
+        if self._watch is Watch.EVERY_CALL:
+            self.look()
+
+    def look(self) -> None:
+        """Every law about now and about what has changed since the last look, and every content."""
         now = self._design.describe()
         check_laws(now, self._options, self._seen)
+        told = self._design.occupancy()
+        if told != now.ledger.occupancy:
+            raise InvariantBroken("ACC-1 occupancy", f"told {told}, held {now.ledger.occupancy}")
         self._machine.check_contents(now.ledger)
         self._seen = now
         self.checks_count += 1

@@ -32,7 +32,7 @@ def prefill(inputs: Tensor, taps: Tensor, history: Tensor, rows: StateRows) -> T
     history[rows.write_slots[0]] = padded[-len(carried) :].to(history.dtype)
     token_count = len(inputs)
     summed = sum(taps[j] * padded[j : j + token_count] for j in range(len(taps)))
-    return F.silu(torch.as_tensor(summed))
+    return F.silu(torch.as_tensor(summed)).to(inputs.dtype)
 
 
 def decode(inputs: Tensor, taps: Tensor, history: Tensor, rows: StateRows) -> Tensor:
@@ -40,4 +40,4 @@ def decode(inputs: Tensor, taps: Tensor, history: Tensor, rows: StateRows) -> Te
     carried = history[rows.read_index].to(inputs.dtype)
     padded = torch.cat([carried, inputs[:, None]], dim=1)  # [B, K, C]
     history[rows.write_index] = padded[:, 1:].to(history.dtype)
-    return F.silu((padded * taps).sum(dim=1))
+    return F.silu((padded * taps).sum(dim=1)).to(inputs.dtype)

@@ -66,3 +66,28 @@ def delta_gates(
     """
     log_decay = -decay_rate * F.softplus(decay_input.float() + decay_bias)
     return log_decay, torch.sigmoid(beta_input.float())
+
+
+def rotations(
+    positions: Tensor, frequencies: Tensor, section: tuple[int, ...] = ()
+) -> tuple[Tensor, Tensor]:
+    """Cosines and sines by which some positions are turned, as `head_norm_rope` reads them.
+
+    A position has one axis (text) or three (time, height, width of a picture). Of three, frequency
+    i turns with axis i mod 3 while that axis has frequencies left, and with time from there on.
+    Angles are float32 products, as the released models compute them.
+
+    Args:
+        positions: int64 `[1, N]` or `[3, N]`.
+        frequencies: float32 `[R/2]`, radians per position.
+        section: How many frequencies each of three axes has; they sum to R/2. Unused for one axis.
+
+    Returns:
+        `(cosine, sine)`, each float32 `[N, R/2]`.
+    """
+    axis = torch.zeros(len(frequencies), dtype=torch.int64, device=positions.device)
+    if len(positions) == 3:
+        axis[1 : 3 * section[1] : 3] = 1
+        axis[2 : 3 * section[2] : 3] = 2
+    angles = positions[axis].t().float() * frequencies
+    return angles.cos(), angles.sin()

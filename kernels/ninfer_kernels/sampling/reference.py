@@ -10,6 +10,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+UNUSABLE_LOGITS = "logits: found NaN or no finite value; legal: at least one finite, none NaN"
+"""What every form of `draw` says of them."""
+
 
 def greedy(logits: Tensor) -> Tensor:
     """The largest logit of each row, the smallest id among equals; `[B, V]` to int64 `[B]`."""
@@ -38,9 +41,7 @@ def draw(
     """
     scaled = logits.double() / temperature
     if bool(scaled.isnan().any()) or not bool(scaled.isfinite().any()):
-        raise ValueError(
-            "logits: found NaN or no finite value; legal: at least one finite, none NaN"
-        )
+        raise ValueError(UNUSABLE_LOGITS)
     # A stable descending sort keeps equal logits in the order of their ids.
     ordered, token_ids = scaled.sort(descending=True, stable=True)
     if top_k is not None:

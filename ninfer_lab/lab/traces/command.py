@@ -7,9 +7,11 @@ of the trace in a few sentences. Does not know how a trace is replayed.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -23,31 +25,18 @@ SHOWN_ROWS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayCommand:
-    """What a person asks for; `None` takes what `replay` takes.
+    """What a person asks for.
 
     Attributes:
+        engine_options: Each as `name=number`, instead of what `REPLAY_OPTIONS` says.
         table: A file for the whole request table.
     """
 
     trace: str
     limit_requests: int | None = None
     time_scale: float = 1.0
-    lanes: int | None = None
-    kv_tokens: int | None = None
-    state_slots: int | None = None
+    engine_options: tuple[str, ...] = ()
     table: Path | None = None
-
-    @property
-    def options(self) -> EngineOptions:
-        """Of the engine."""
-        options = REPLAY_OPTIONS
-        if self.lanes is not None:
-            options = replace(options, max_concurrency=self.lanes)
-        if self.kv_tokens is not None:
-            options = replace(options, kv_capacity_tokens=self.kv_tokens)
-        if self.state_slots is not None:
-            options = replace(options, device_state_slots=self.state_slots)
-        return options
 
     def run(self, say: Callable[[str], None]) -> None:
         """Replays and reports.
@@ -64,9 +53,10 @@ class ReplayCommand:
         if self.table is not None and not self.table.parent.is_dir():
             found = f"no folder {self.table.parent}"
             raise OptionsError("--table", found=found, legal="a file in a folder that is there")
+        options = options_with(REPLAY_OPTIONS, self.engine_options)
         done = replay(
             self.trace,
-            options=self.options,
+            options=options,
             time_scale=self.time_scale,
             limit_requests=self.limit_requests,
         )
@@ -76,6 +66,24 @@ class ReplayCommand:
         if self.table is not None:
             _write(self.table, requests)
             say(f"{len(requests):,} rows written to {self.table}")
+
+
+def options_with(options: EngineOptions, written: Sequence[str]) -> EngineOptions:
+    """The options with some of their numbers replaced, each written as `name=number`.
+
+    Raises:
+        OptionsError: No such option, or no whole number.
+    """
+    names = {each.name for each in fields(EngineOptions) if "int" in str(each.type).split(" | ")}
+    chosen: dict[str, Any] = {}
+    for each in written:
+        name, _, number = each.partition("=")
+        if name not in names:
+            raise OptionsError("--option", found=each, legal="=N, ".join(sorted(names)) + "=N")
+        if not re.fullmatch(r"[0-9]{1,18}", number):
+            raise OptionsError(f"--option {name}", found=number or "nothing", legal="a number")
+        chosen[name] = int(number)
+    return replace(options, **chosen)
 
 
 def shown(requests: pl.DataFrame) -> str:

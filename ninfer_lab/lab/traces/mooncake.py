@@ -66,9 +66,9 @@ class _Conversations:
     A full block belongs to the conversation that had it first. A prompt goes on with the
     conversation to which its deepest known block belongs, if it begins with all full blocks of that
     conversation's latest prompt and is longer by that one's answer at least, or if it is that
-    prompt once more. The latest prompt must end in a block of its own: two conversations that have
-    only their system prompt in common are two, and so are two questions about one document, unless
-    the second is longer by chance: ids cannot tell those apart.
+    prompt once more. So two conversations that have only their system prompt in common are two, and
+    so are two questions about one document, unless the second is longer by chance: ids cannot tell
+    those apart.
     """
 
     def __init__(self) -> None:
@@ -96,12 +96,11 @@ class _Conversations:
             return None
         number = known[-1]
         latest = self._latest[number]
-        full = _full_blocks(latest)
-        if not full or self._owner_of[full.runs[-1][-1]] != number:
-            return None
         is_same = draft.blocks == latest.blocks and draft.input_tokens == latest.input_tokens
         told_tokens = latest.input_tokens + max(1, latest.output_tokens)
-        is_longer = draft.input_tokens >= told_tokens and draft.blocks.starts_with(full)
+        is_longer = draft.input_tokens >= told_tokens and draft.blocks.starts_with(
+            _full_blocks(latest)
+        )
         return number if is_same or is_longer else None
 
 

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.lab.traces.azure import is_azure, read_azure
 from ninfer_lab.lab.traces.mooncake import is_mooncake, read_mooncake
 from ninfer_lab.lab.traces.trace import Trace, TraceError
-from ninfer_lab.lab.traces.trace_lines import Record, numbered_lines
+from ninfer_lab.lab.traces.trace_lines import MAX_MOMENT_S, Record, numbered_lines
 from ninfer_lab.lab.traces.weka import START_WINDOW_S, is_weka, read_weka
 
 FOLDER_VARIABLE = "NINFER_LAB_TRACES"
@@ -43,7 +44,11 @@ def read_trace(source: Path | str, *, start_window_s: float = START_WINDOW_S) ->
 
     Raises:
         TraceError: No such trace, of no known format, or malformed: by file, line and field.
+        OptionsError: A window that is no time.
     """
+    if not 0.0 <= start_window_s < MAX_MOMENT_S:
+        legal = f"seconds in [0, {MAX_MOMENT_S})"
+        raise OptionsError("start_window_s", found=start_window_s, legal=legal)
     path = trace_path(source)
     place, text = next(numbered_lines(path), (None, ""))
     if place is None:

@@ -115,7 +115,7 @@ class Replay:
         return f"<Replay of {len(self.replayed)} requests: {self.trace.name} on {self.world.name}>"
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return f"{self.requests._repr_html_()}<pre>{html.escape(str(self))}</pre>"
 
     def _sentences(self) -> Iterator[str]:
         asked_count, whole_count = len(self.replayed), len(self.trace.requests)

@@ -10,6 +10,7 @@ Does not know what the engine does with a request.
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -103,11 +104,11 @@ class ReplayAnswers:
     """A token source that answers as the trace's conversations go on."""
 
     def __init__(self) -> None:
-        self._answers: dict[RequestId, tuple[int, TokenSpan]] = {}
+        self._answers: dict[RequestId, tuple[int, array[int]]] = {}
 
     def script(self, request: RequestId, *, prompt_tokens: int, answer: TokenSpan) -> None:
         """Fixes what a submitted request will say."""
-        self._answers[request] = (prompt_tokens, answer)
+        self._answers[request] = (prompt_tokens, array("i", answer.to_bytes()))
 
     def forget(self, request: RequestId) -> None:
         """The request has ended."""

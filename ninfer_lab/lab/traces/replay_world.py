@@ -14,7 +14,7 @@ from ninfer_lab.contract.options import PAGE_TOKENS, EngineOptions
 from ninfer_lab.contract.recording_options import RecordingOptions
 from ninfer_lab.contract.token_source import TokenSource
 from ninfer_lab.cost.decode_timing import RTX_5090_27B, decode_timing
-from ninfer_lab.cost.machine_cost_model import timing_from_model
+from ninfer_lab.cost.machine_cost_model import MachineCostModel, timing_from_model
 from ninfer_lab.cost.preset_file import shipped_presets
 from ninfer_lab.cost.presets import resolve_cost_model
 from ninfer_lab.engine.assembly import (
@@ -60,6 +60,7 @@ class ReplayWorld:
         device: How long things really take there, and how large they are.
         options: The engine's.
         design: The cache design.
+        belief: What the design holds of the device's times; `None` is right about them.
         recording: How much of the run is kept.
     """
 
@@ -68,6 +69,7 @@ class ReplayWorld:
     device: SimulatedDevice
     options: EngineOptions = REPLAY_OPTIONS
     design: ControllerFactory = catalog_design
+    belief: MachineCostModel | None = None
     recording: RecordingOptions = REPLAY_RECORDING
 
     @property
@@ -87,6 +89,7 @@ class ReplayWorld:
             vocabulary_tokens=self.geometry.vocab_size,
             frontend=Frontend(),
             design=self.design,
+            belief=self.belief,
             clock=clock,
             recording=self.recording,
         )
@@ -108,4 +111,4 @@ def dense_27b(options: EngineOptions = REPLAY_OPTIONS) -> ReplayWorld:
         kv_page_bytes=page_bytes,
         state_image_bytes=state_image_bytes(geometry, geometry.stored_dtype),
     )
-    return ReplayWorld(name="27b", geometry=geometry, device=device, options=options)
+    return ReplayWorld(name="27b", geometry=geometry, device=device, options=options, belief=model)

@@ -12,7 +12,6 @@ import json
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import isfinite
 from pathlib import Path
 from typing import IO, NoReturn, TypeGuard, cast
 
@@ -63,7 +62,7 @@ class Record:
         """The object that a line is."""
         try:
             found: object = json.loads(text)
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):  # also of a number with too many digits
             place.refuse("", found=text.strip() or "nothing", legal="one JSON object")
         if not isinstance(found, dict):
             place.refuse("", found=found, legal="one JSON object")
@@ -87,8 +86,9 @@ class Record:
         legal = "a number of seconds" if unit_ns == 10**9 else "a number of milliseconds"
         if isinstance(found, bool) or not isinstance(found, int | float):
             self.refuse(field, legal)
-        if not isfinite(found) or not 0 <= found * (unit_ns / 1e9) < MAX_MOMENT_S:
-            self.refuse(field, f"{legal} in [0, {MAX_MOMENT_S * 10**9 // unit_ns})")
+        end = MAX_MOMENT_S * 10**9 // unit_ns
+        if not 0 <= found < end:  # which no NaN is
+            self.refuse(field, f"{legal} in [0, {end})")
         return found * unit_ns if isinstance(found, int) else round(found * unit_ns)
 
     def text(self, field: str) -> str:

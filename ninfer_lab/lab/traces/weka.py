@@ -127,15 +127,15 @@ class _Conversation:
                 agent_start_ns = start_ns + each.moment_ns("t", unit_ns=_SECOND_NS)
                 yield from self._agent(each, f"{name}/{each.text('agent_id')}", agent_start_ns)
                 continue
+            input_tokens = each.count("in", least=1)
             kept_count, added = self._written(each, len(blocks))
+            self._require_whole_blocks(each, kept_count + len(added), input_tokens)
             if not drafts:
                 key = (record.count("tool_tokens"), head_tokens)
                 system_count = head_tokens // self.block_tokens - tool_count
                 tools = self.shared.head(key[:1], tool_count)
                 head.learn(added, BlockIds.joined((tools, self.shared.head(key, system_count))))
             blocks = blocks.between(0, kept_count) + head.translated(added)
-            input_tokens = each.count("in", least=1)
-            self._require_whole_blocks(each, len(blocks), input_tokens)
             drafts.append(
                 Draft(
                     line=record.place.line,

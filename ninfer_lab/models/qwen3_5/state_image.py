@@ -9,6 +9,7 @@ are checked only for range. Source: spec STATE-1 (the whole image is the unit of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -96,6 +97,20 @@ class DeviceTensors:
             t.numel() * t.element_size() for t in (self.conv_history, self.recurrent, self.kv_pages)
         )
 
+    def wait(self) -> None:
+        """Returns when all work queued on the device has ended; on a CPU none is ever queued."""
+        if self.kv_pages.device.type == "cuda":
+            torch.cuda.synchronize(self.kv_pages.device)
+
+    def check_pages(self, pages: Sequence[int]) -> None:
+        """Refuses pages that are none; a kernel would write where they point.
+
+        Raises:
+            ValueError: One out of range.
+        """
+        for page in pages:
+            _check_index("page", page, self.page_count)
+
     def state_slice(self, slot: int) -> tuple[Tensor, Tensor]:
         """Views of one image: convolution history and recurrent state, each contiguous."""
         _check_index("state slot", slot, self.state_slot_count)
@@ -120,8 +135,7 @@ class DeviceTensors:
 
     def copy_page(self, source_page: int, target_page: int) -> None:
         """Copies one whole page, whatever its frontier."""
-        for page in (source_page, target_page):
-            _check_index("page", page, self.page_count)
+        self.check_pages((source_page, target_page))
         copy_pages(self.kv_pages, [source_page], [target_page])
 
     def zero_state(self, slot: int) -> None:

@@ -1,0 +1,99 @@
+"""Law: over tens of thousands of steps through engines of every shape no law is broken, nothing is
+left behind and every request ends; and the streams do get to every place where it could go wrong.
+"""
+
+from __future__ import annotations
+
+from random import SystemRandom
+
+import pytest
+
+from ninfer_lab.contract.candidate import ReusePath, SourceDisposition
+from ninfer_lab.contract.events import TransitionEnding
+from ninfer_lab.contract.output import FinishReason
+from ninfer_lab.contract.result import CaptureOutcome
+from ninfer_lab.contract.target import StateTransition
+from ninfer_lab.contract.transaction import TransactionPhase
+from ninfer_lab.contract.work import StateAccess
+from simulation.long_stream import places_of, streams
+from simulation.places import Places
+from simulation.random_stream import RandomStream
+
+FIRST_SEED = 0
+STEPS_COUNT = 75_000
+SOAK_STEPS_COUNT = 1_000_000
+VISITS_COUNT = 50
+"""At least so many visits to each place."""
+
+WANTED = (
+    *TransactionPhase,
+    *StateTransition,
+    *StateAccess,
+    *SourceDisposition,
+    *(outcome for outcome in CaptureOutcome if outcome is not CaptureOutcome.NOT_WANTED),
+    ReusePath.ROOT,
+    ReusePath.PRIVATE_ENDPOINT,
+    ReusePath.PRIVATE_TURN_CLOSURE,
+    ReusePath.PRIVATE_RESPONSE_REPLAY,
+    FinishReason.LENGTH,
+    FinishReason.CANCELLED,
+    FinishReason.FAILED,
+    TransitionEnding.CANCELLED,
+    "d2h failed",
+    "h2d failed",
+    "d2d failed",
+    "demotion",
+    "restoration",
+    "copied tail",
+    "replaced capture",
+    "owner degraded",
+    "owner evicted",
+    "maximal fallback",
+    "blocked head",
+    "backfill",
+    "lease of another window",
+    "lease end",
+    "backend pool",
+    "batch",
+    "forward beside a transition",
+)
+LANES = tuple(f"{lanes} lanes" for lanes in range(1, 9))
+
+
+@pytest.fixture(scope="module")
+def everywhere() -> tuple[Places, int]:
+    return places_of(FIRST_SEED, steps_count=STEPS_COUNT)
+
+
+# spec: INV-2, INV-3, INV-5, INV-6, INV-7, INV-8, INV-9, INV-11, INV-14, INV-15, IDN-6, OWN-6, TXN-4
+@pytest.mark.slow
+def test_no_law_is_broken_and_everybody_is_served(everywhere: tuple[Places, int]) -> None:
+    assert everywhere[1] >= STEPS_COUNT
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", WANTED, ids=str)
+def test_streams_get_there(everywhere: tuple[Places, int], place: object) -> None:
+    assert everywhere[0][place] >= VISITS_COUNT, dict(everywhere[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lanes", LANES)
+def test_engines_of_every_width_are_tried(everywhere: tuple[Places, int], lanes: str) -> None:
+    assert everywhere[0][lanes] >= 5
+
+
+def test_a_seed_decides_everything() -> None:
+    one, other = (RandomStream(7).run(80).world.engine.events for _ in range(2))
+    assert one == other
+    assert RandomStream(8).run(80).world.engine.events != one
+
+
+@pytest.mark.soak
+def test_a_million_steps() -> None:
+    first_seed = SystemRandom().randrange(2**40)
+    print(f"seeds from {first_seed} on")
+    requests_count = sum(
+        len(story.told) for story in streams(first_seed, steps_count=SOAK_STEPS_COUNT)
+    )
+    print(f"{SOAK_STEPS_COUNT} steps, {requests_count} requests")
