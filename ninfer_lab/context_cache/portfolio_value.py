@@ -7,7 +7,6 @@ recipes prices before they get here. Nothing here says whether a target is feasi
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from ninfer_lab.context_cache.demand_window import Demand, PrefixKey
 from ninfer_lab.contract.fixed_point import saturated_product, saturated_sum
@@ -59,34 +58,3 @@ def empirical_value_ns(demands: Iterable[Demand], savings_ns: Mapping[PrefixKey,
     return saturated_sum(
         *(max((savings_ns.get(key, 0) for key in demand.keys), default=0) for demand in demands)
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TargetCost:
-    """J of one target, term by term (VAL-6).
-
-    Attributes:
-        now_ns: Copies and prefill before the first token.
-        public_loss_ns: What everybody's prefixes are worth less than in the candidate's identity.
-        private_loss_ns: Weighted, over all private owners.
-    """
-
-    now_ns: int
-    public_loss_ns: int
-    private_loss_ns: int
-
-    @property
-    def future_loss_ns(self) -> int:
-        """What later requests pay for it."""
-        return saturated_sum(self.public_loss_ns, self.private_loss_ns)
-
-    @property
-    def total_ns(self) -> int:
-        """J."""
-        return saturated_sum(self.now_ns, self.future_loss_ns)
-
-    def __str__(self) -> str:
-        return (
-            f"J {self.total_ns:,} ns = now {self.now_ns:,} + public {self.public_loss_ns:,}"
-            f" + private {self.private_loss_ns:,}"
-        )

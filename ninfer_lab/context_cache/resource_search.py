@@ -14,12 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ninfer_lab.context_cache.portfolio_value import TargetCost
-from ninfer_lab.context_cache.search_budget import BoundaryAllowance, SearchBudget, StopCause
+from ninfer_lab.context_cache.search_budget import BoundaryAllowance, SearchBudget
 from ninfer_lab.context_cache.target_order import TargetKey, target_key
 from ninfer_lab.context_cache.valuation import OwnerWorth, Valuation
 from ninfer_lab.contract.ids import OwnerId
 from ninfer_lab.contract.planning import DegradationStep, PlanningSession, TargetHandle, Verdict
+from ninfer_lab.contract.search_report import SearchStop
+from ninfer_lab.contract.target_cost import TargetCost
 
 CONSTRUCTION_STEPS_PER_OWNER = 4
 """Longest way of one construction, per eligible owner; the way down has an end anyhow."""
@@ -83,7 +84,7 @@ class Found:
 
     best: Judged | None
     judged: tuple[Judged, ...]
-    stop: StopCause
+    stop: SearchStop
     fell_back: bool
     initial_ns: int
     spent_ns: int
@@ -127,7 +128,7 @@ class _Search:
             work_limit=ARENA_TARGETS * (16 + 16 * len(self._session.owners)),
             target_budget=self._problem.target_budget,
         )
-        stop = StopCause.NO_PRESSURE
+        stop = SearchStop.NO_PRESSURE
         if best is not None and expandable and self._session.owners:
             stop = self._look_further(expandable, budget)
         return Found(
@@ -184,16 +185,16 @@ class _Search:
 
     # ── within the budget ───────────────────────────────────────────────────────────────────────
 
-    def _look_further(self, expandable: list[Judged], budget: SearchBudget) -> StopCause:
+    def _look_further(self, expandable: list[Judged], budget: SearchBudget) -> SearchStop:
         if not budget.is_open:
-            return StopCause.INSUFFICIENT_EXPECTED_GAIN
+            return SearchStop.INSUFFICIENT_EXPECTED_GAIN
         by_promise = sorted(expandable, key=lambda judged: (judged.cost.total_ns, judged.target))
         for identity in by_promise:
             for prefers_value in (True, False):
                 self._construct(identity, budget, prefers_value=prefers_value)
         self._refine(budget)
         self._best_first(by_promise, budget)
-        return budget.stop or StopCause.QUEUE_EXHAUSTED
+        return budget.stop or SearchStop.QUEUE_EXHAUSTED
 
     def _construct(self, identity: Judged, budget: SearchBudget, *, prefers_value: bool) -> None:
         """One target, step by step, until it can be adopted; every step is judged exactly, so what
@@ -222,7 +223,7 @@ class _Search:
         """
         missing = current.verdict.deficits
         relief = self._session.relief(current.target, steps, [axis for axis, _ in missing])
-        promises = []
+        promises: list[tuple[int, float, float]] = []
         for step, units in zip(steps, relief, strict=True):
             share = sum(
                 min(freed, lacking) / lacking
@@ -289,7 +290,7 @@ class _Search:
                 if successor in seen:
                     continue
                 if len(seen) >= ARENA_TARGETS:
-                    budget.stop = StopCause.EXPANSION_CAPACITY
+                    budget.stop = SearchStop.EXPANSION_CAPACITY
                     return
                 seen.add(successor)
                 loss_ns = judged.cost.private_loss_ns + self._problem.valuation.step_loss_ns(step)

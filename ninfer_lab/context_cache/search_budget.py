@@ -8,7 +8,7 @@ charged here. Constants: the original engine's.
 
 from __future__ import annotations
 
-from enum import Enum
+from ninfer_lab.contract.search_report import SearchStop
 
 FORECAST_COST_NS = 1_000
 """Looking at one option without judging it."""
@@ -27,18 +27,6 @@ GAIN_PER_COST = 20
 
 TARGET_BUDGET = 4_096
 """Targets judged beyond identities and the maximal one."""
-
-
-class StopCause(Enum):
-    """Why the search went no further (SRCH-9). None of them says that the best was found."""
-
-    NO_PRESSURE = "no_pressure"
-    QUEUE_EXHAUSTED = "queue_exhausted"
-    TARGET_BUDGET = "target_budget"
-    EXPANSION_CAPACITY = "expansion_capacity"
-    TIME_BUDGET = "time_budget"
-    WORK_BUDGET = "work_budget"
-    INSUFFICIENT_EXPECTED_GAIN = "insufficient_expected_gain"
 
 
 class BoundaryAllowance:
@@ -80,7 +68,7 @@ class SearchBudget:
         self._work_left = work_limit
         self._targets_left = target_budget
         self._improved_since_renewal = True
-        self.stop: StopCause | None = None
+        self.stop: SearchStop | None = None
         self.spent_ns = 0
         self.judged_count = 0
         self.renewals_count = 0
@@ -99,7 +87,7 @@ class SearchBudget:
     def may_judge(self, expected_gain_ns: int) -> bool:
         """One more target, exactly."""
         if self.stop is None and self._targets_left == 0:
-            self.stop = StopCause.TARGET_BUDGET
+            self.stop = SearchStop.TARGET_BUDGET
         if not self._spend(JUDGEMENT_COST_NS, 1, expected_gain_ns):
             return False
         self._targets_left -= 1
@@ -115,7 +103,7 @@ class SearchBudget:
         if self.stop is not None:
             return False
         if self._work_left < work:
-            self.stop = StopCause.WORK_BUDGET
+            self.stop = SearchStop.WORK_BUDGET
             return False
         if self._window_ns < cost_ns and not self._renew(cost_ns, expected_gain_ns):
             return False
@@ -128,15 +116,15 @@ class SearchBudget:
     def _renew(self, cost_ns: int, expected_gain_ns: int) -> bool:
         """Doubles the window, if there is time left and the gain is worth it."""
         if cost_ns > self._allowance.remaining_ns:
-            self.stop = StopCause.TIME_BUDGET
+            self.stop = SearchStop.TIME_BUDGET
             return False
         economic_ns = expected_gain_ns // GAIN_PER_COST // self._allowance.affected_count
         wanted_ns = max(self._granted_ns, cost_ns)
         if not self._improved_since_renewal and self.spent_ns + wanted_ns > economic_ns:
-            self.stop = StopCause.INSUFFICIENT_EXPECTED_GAIN
+            self.stop = SearchStop.INSUFFICIENT_EXPECTED_GAIN
             return False
         if wanted_ns > economic_ns:
-            self.stop = StopCause.INSUFFICIENT_EXPECTED_GAIN
+            self.stop = SearchStop.INSUFFICIENT_EXPECTED_GAIN
             return False
         self._window_ns += min(wanted_ns, self._allowance.remaining_ns - self._window_ns)
         self._granted_ns += wanted_ns

@@ -45,5 +45,10 @@ class SessionIndex:
             if binding.owner == owner:
                 del self._bindings[key]
 
+    def owner_of(self, key: SessionKey) -> OwnerId | None:
+        """What a session is bound to."""
+        binding = self._bindings.get(key)
+        return None if binding is None else binding.owner
+
     def key_of(self, owner: OwnerId) -> SessionKey | None:
         return next((k for k, binding in self._bindings.items() if binding.owner == owner), None)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ninfer_lab.context_cache.portfolio_value import TargetCost
 from ninfer_lab.context_cache.valuation import OwnerWorth
 from ninfer_lab.contract.ids import OwnerId
 from ninfer_lab.contract.machine_work import MachineWork
 from ninfer_lab.contract.planning import PlanningSession, TargetHandle, Verdict
+from ninfer_lab.contract.target_cost import TargetCost
 
 
 class TargetKey(NamedTuple):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ninfer_lab.context_cache.portfolio_value import TargetCost, private_loss_ns, saving_ns
+from ninfer_lab.context_cache.portfolio_value import private_loss_ns, saving_ns
 from ninfer_lab.context_cache.retention import RetentionClass
 from ninfer_lab.contract.fixed_point import saturated_sum
 from ninfer_lab.contract.ids import CheckpointRef, OwnerId
@@ -24,6 +24,7 @@ from ninfer_lab.contract.planning import (
     TargetHandle,
     Verdict,
 )
+from ninfer_lab.contract.target_cost import TargetCost
 
 PriceWork = Callable[[MachineWork], int]
 """ns that some work is believed to take."""

@@ -6,6 +6,7 @@ out. No placement, refcount, free count or price crosses it (ROLE-2, COST-1).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from ninfer_lab.contract.backfill import BackfillQuestion
@@ -17,6 +18,7 @@ from ninfer_lab.contract.candidate import (
 )
 from ninfer_lab.contract.ids import CheckpointRef, OwnerRef
 from ninfer_lab.contract.plan import ActivationIntent, ResourcePlan
+from ninfer_lab.contract.planning import PlanningSession
 from ninfer_lab.contract.result import OwnerEnd, ResourceResult
 from ninfer_lab.contract.target import Assessment, OwnerOutcome, TargetSketch
 from ninfer_lab.contract.transaction import TransactionHandle
@@ -51,6 +53,17 @@ class ProgramApi(Protocol):
 
     def can_ever_run(self, request: AdmissionRequest) -> bool:
         """Whether the isolated root fits the engine's contract at all (RES-1)."""
+        ...
+
+    def plan(
+        self, candidates: Sequence[AdmissionCandidate], victims: Sequence[OwnerRef]
+    ) -> PlanningSession:
+        """Makes the current revision ready for many targets (SRCH-10).
+
+        Args:
+            candidates: Root first.
+            victims: Inactive owners that nobody leans on, ascending by id.
+        """
         ...
 
     def seal(self, assessment: Assessment, intent: ActivationIntent) -> ResourcePlan:

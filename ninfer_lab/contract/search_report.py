@@ -13,6 +13,7 @@ from ninfer_lab.contract.candidate import ReusePath, SourceDisposition
 from ninfer_lab.contract.ids import CheckpointId, OwnerId
 from ninfer_lab.contract.machine_work import MachineWork
 from ninfer_lab.contract.target import Assessment, Stage, StateTransition, Violation
+from ninfer_lab.contract.target_cost import TargetCost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,7 @@ class TargetVerdict:
         work: Its copies, and what is left to prefill.
         has_publication_slot: Whether its result could be catalogued (CAP-3).
         violations: Every inequality that fails, in stage order; empty if it fits.
+        cost: J, term by term; `None` where nobody has priced it.
     """
 
     path: ReusePath
@@ -45,9 +47,16 @@ class TargetVerdict:
     work: MachineWork
     has_publication_slot: bool
     violations: tuple[Violation, ...]
+    cost: TargetCost | None = None
 
     @classmethod
-    def of(cls, assessment: Assessment, *, has_publication_slot: bool) -> TargetVerdict:
+    def of(
+        cls,
+        assessment: Assessment,
+        *,
+        has_publication_slot: bool,
+        cost: TargetCost | None = None,
+    ) -> TargetVerdict:
         """The verdict on an assessed target."""
         target, candidate = assessment.target, assessment.target.candidate
         source = candidate.source
@@ -73,6 +82,7 @@ class TargetVerdict:
             work=assessment.work,
             has_publication_slot=has_publication_slot,
             violations=assessment.violations,
+            cost=cost,
         )
 
     @property
@@ -112,6 +122,36 @@ class TargetVerdict:
         )
 
 
+class SearchStop(Enum):
+    """Why the search went no further (SRCH-9). None of them says that the best was found."""
+
+    NO_PRESSURE = "no_pressure"
+    QUEUE_EXHAUSTED = "queue_exhausted"
+    TARGET_BUDGET = "target_budget"
+    EXPANSION_CAPACITY = "expansion_capacity"
+    TIME_BUDGET = "time_budget"
+    WORK_BUDGET = "work_budget"
+    INSUFFICIENT_EXPECTED_GAIN = "insufficient_expected_gain"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchFacts:
+    """How a search went, in the request log's words (RCD-3).
+
+    Attributes:
+        fell_back: Whether no identity could be adopted, so that something had to go (SRCH-3).
+        initial_ns: J of what would have been done without any search.
+        spent_ns: Of the optional allowance, in work units of fixed price (SRCH-7).
+        renewals_count: Windows granted after the first.
+    """
+
+    stop: SearchStop
+    fell_back: bool
+    initial_ns: int
+    spent_ns: int
+    renewals_count: int
+
+
 class StopReason(Enum):
     """Why no further target was looked at."""
 
@@ -144,11 +184,13 @@ class SearchReport:
         verdicts: All of them, or those that tell the decision (`decision()`).
         chosen: Ordinal of the target that was carried out; `None` if the request stayed blocked.
         omitted: Those that were seen and are no longer told.
+        search: How it went about it; `None` where nothing was searched.
     """
 
     verdicts: tuple[TargetVerdict, ...]
     chosen: int | None
     omitted: TargetCounts = NO_TARGETS
+    search: SearchFacts | None = None
 
     @property
     def counts(self) -> TargetCounts:
@@ -220,6 +262,7 @@ class SearchReport:
                 feasible=all_of.feasible - told_of.feasible,
                 adoptable=all_of.adoptable - told_of.adoptable,
             ),
+            search=self.search,
         )
 
     def _with_stages_of_winner(

@@ -7,7 +7,7 @@ machine is a protocol. Source: spec ROLE-3, REV, TXN-1, TXN-2, ACT.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
 
 from ninfer_lab.contract.backfill import BackfillQuestion
@@ -54,6 +54,7 @@ from ninfer_lab.program.planning.exact_identity import compare
 from ninfer_lab.program.planning.explanation import Explainer
 from ninfer_lab.program.planning.ladder import ladder
 from ninfer_lab.program.planning.named_owners import require_current, require_destination
+from ninfer_lab.program.planning.planning_session import ProgramSession
 from ninfer_lab.program.planning.resource_projection import Projector, entitled_tokens
 from ninfer_lab.program.planning.stage_order import StageOrder
 from ninfer_lab.program.planning.transfer_work import machine_work
@@ -127,6 +128,13 @@ class Program:
                 self._ledger, self._options, target.candidate, projected.lineage.source, post
             ),
             violations=() if order.fits(uses, post) else order.violations(uses, post),
+        )
+
+    def plan(
+        self, candidates: Sequence[AdmissionCandidate], victims: Sequence[OwnerRef]
+    ) -> ProgramSession:
+        return ProgramSession(
+            self._projector_now(), self._resource_revision, candidates, victims, self.assess
         )
 
     def explain(self, assessment: Assessment) -> tuple[Explanation, ...]:
