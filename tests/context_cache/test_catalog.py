@@ -17,7 +17,7 @@ from ninfer_lab.contract.ids import (
     OwnerRef,
     RequestId,
 )
-from ninfer_lab.contract.result import OwnerEnd, OwnerState
+from ninfer_lab.contract.result import OwnerChange, OwnerEnd, OwnerState
 
 FIRST, SECOND = CatalogSlotId(0), CatalogSlotId(1)
 
@@ -125,3 +125,47 @@ def test_another_generation_is_another_owner() -> None:  # spec: REV-4
         catalog.remove(end)
     with pytest.raises(InvariantBroken, match="owner 9 is not catalogued"):
         catalog.slot_of(OwnerId(9))
+
+
+def changed(before: PrivateOwner, after: PrivateOwner, *deleted: int) -> OwnerChange:
+    return OwnerChange(
+        before=before.ref,
+        state=after.state,
+        deleted=frozenset(ref(checkpoint, before.id) for checkpoint in deleted),
+    )
+
+
+def test_a_degraded_owner_stays_in_its_slot_with_what_is_left() -> None:  # spec: TXN-5
+    was, now = owned(1, 1, 2, 3), owned(1, 2, 3, generation=2)
+    catalog = with_owner(was)
+    catalog.degrade(changed(was, now, 1))
+    assert [owner.state for owner in catalog.owners()] == [now.state]
+    assert catalog.owners()[0].publication_order == was.publication_order
+    assert catalog.slot_of(was.id) == FIRST
+
+
+@pytest.mark.parametrize(
+    ("left", "deleted"),
+    [
+        ((2, 3), ()),  # fewer than it is said to have lost
+        ((1, 2, 3), (1,)),  # more
+        ((1, 2), (1,)),  # as many, but another one
+        ((2, 3, 4), (1,)),  # one that it never had
+        ((2, 3), (1, 9)),
+        ((3,), (1,)),
+    ],
+)
+def test_what_is_left_is_exactly_what_it_had_less_what_it_lost(  # spec: TXN-5
+    left: tuple[int, ...], deleted: tuple[int, ...]
+) -> None:
+    was = owned(1, 1, 2, 3)
+    catalog = with_owner(was)
+    with pytest.raises(InvariantBroken, match="TXN-5"):
+        catalog.degrade(changed(was, owned(1, *left, generation=2), *deleted))
+    assert catalog.owners() == (was,)
+
+
+def test_a_change_of_another_generation_is_refused() -> None:  # spec: TXN-5, REV-4
+    catalog = with_owner(owned(1, 1, 2, generation=2))
+    with pytest.raises(InvariantBroken, match="TXN-5"):
+        catalog.degrade(changed(owned(1, 1, 2), owned(1, 2, generation=2), 1))

@@ -32,3 +32,13 @@ def test_a_request_has_one_source() -> None:
     with pytest.raises(AssertionError):
         edges.add(RequestId(1), OwnerId(8))
     assert not edges.protects(OwnerId(8))
+
+
+def test_owners_that_others_lean_on_are_listed_once() -> None:  # spec: BKF-1
+    edges = OwnerEdges()
+    for request, owner in ((1, 7), (2, 8), (3, 7), (4, 9)):
+        edges.add(RequestId(request), OwnerId(owner))
+    assert edges.owners_besides(()) == (7, 8, 9)
+    # A donor's edge ends with it; an owner that somebody else leans on, too, stays.
+    assert edges.owners_besides((RequestId(1), RequestId(4))) == (8, 7)
+    assert edges.owners_besides((RequestId(1), RequestId(3))) == (8, 9)

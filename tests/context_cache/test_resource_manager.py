@@ -30,6 +30,8 @@ def world_of(*, lanes: int = 1, extra: int = 3, private: int = 6, pages: int = 1
             kv_capacity_tokens=64 * pages,
             device_state_slots=extra,
             max_private_continuations=private,
+            host_state_slots=0,
+            host_kv_capacity_bytes=0,
         )
     )
 
@@ -131,17 +133,26 @@ def test_an_owner_somebody_runs_on_is_forked_by_its_own_session() -> None:  # sp
     assert start_of(world, after)[1] is StateTransition.MOVE
 
 
-def test_without_room_all_unprotected_goes_and_the_root_runs() -> None:  # spec: SRCH-3, INV-12
+def test_without_room_the_oldest_go_and_the_root_runs() -> None:  # spec: SRCH-3
     world = world_of(extra=1, pages=4)
     run(world, range(60), session="a")
     run(world, range(300, 360), session="b")
     assert [owner for owner, _, _ in catalog_of(world)] == [1, 2]
     request = run(world, range(500, 510))
-    assert world.admission_of(request).report.maximal_fallback
-    assert world.admission_of(request).evicted == (1, 2)
-    assert catalog_of(world) == [(3, None, [11])]
+    assert world.admission_of(request).evicted == (1,)
+    assert catalog_of(world) == [(2, "b", [61]), (3, None, [11])]
     again = run(world, [*range(60), answer_to(range(60), 1)[0], 9], session="a")
     assert start_of(world, again)[0] is ROOT
+
+
+def test_root_with_everything_unprotected_gone_is_the_last_way() -> None:  # spec: SRCH-3, INV-12
+    world = world_of(extra=3, pages=4)
+    for start in (0, 300):
+        run(world, range(start, start + 60))
+    request = run(world, range(500, 750))
+    assert world.admission_of(request).report.maximal_fallback
+    assert world.admission_of(request).evicted == (1, 2)
+    assert [owner for owner, _, _ in catalog_of(world)] == [3]
 
 
 def test_a_protected_owner_is_not_evicted_the_head_waits() -> None:  # spec: TGT-2, RES-1
@@ -197,8 +208,8 @@ def test_a_full_catalog_makes_room_for_a_publication() -> None:  # spec: CAP-3
     for start in (0, 200):
         run(world, range(start, start + 50))
     request = run(world, range(500, 550))
-    assert world.admission_of(request).report.maximal_fallback
-    assert [owner for owner, _, _ in catalog_of(world)] == [3]
+    assert world.admission_of(request).evicted == (1,)
+    assert [owner for owner, _, _ in catalog_of(world)] == [3, 2]
 
 
 @pytest.mark.parametrize("session", [None, "a"])
@@ -224,7 +235,7 @@ def test_an_engine_without_a_cache_answers_the_same_and_keeps_nothing() -> None:
         assert world.finish(request).output_tokens == answer_to(range(100), 5)
         assert start_of(world, request) == (ROOT, StateTransition.ROOT, 0)
         assert world.snapshot.catalog == ()
-        assert [use.used_count for use in world.snapshot.ledger.occupancy.axes] == [0, 0]
+        assert [use.used_count for use in world.snapshot.ledger.occupancy.axes] == [0] * 5
 
 
 def test_what_fits_no_empty_engine_is_refused_for_good() -> None:  # spec: RES-1

@@ -1,8 +1,8 @@
 """Are the owners that a target and an intent name what they are taken for? (TXN-2)
 
 Owns the refusals: of a source or a victim at another generation than it has, of the source among
-the victims, of a destination that is there already. A target that named them wrongly would be found out only
-after the transition has started, when it may not fail any more. Reads only.
+the victims, of a destination that is there already. A target that named them wrongly would be found
+out only after the transition has started, when it may not fail any more. Reads only.
 """
 
 from __future__ import annotations
