@@ -91,6 +91,15 @@ class Found:
     renewals_count: int
 
 
+def judge(problem: Problem, target: TargetHandle) -> Judged:
+    """Program's word on a target, and its price by the same key as every other's."""
+    session = problem.session
+    verdict = session.judge(target)
+    cost = problem.valuation.cost(target, verdict)
+    key = target_key(session, problem.worth, problem.session_owner, target, verdict, cost)
+    return Judged(target, verdict, problem.has_slot(target), cost, key)
+
+
 def search(problem: Problem, allowance: BoundaryAllowance) -> Found:
     """The best verified target of a decision."""
     return _Search(problem, allowance).run()
@@ -315,13 +324,8 @@ class _Search:
         known = self._judged.get(target)
         if known is not None:
             return known
-        problem, session = self._problem, self._session
-        verdict = session.judge(target)
-        cost = problem.valuation.cost(target, verdict)
-        key = target_key(session, problem.worth, problem.session_owner, target, verdict, cost)
-        judged = Judged(target, verdict, problem.has_slot(target), cost, key)
-        self._judged[target] = judged
-        if judged.is_adoptable and (self._best is None or key < self._best.key):
+        judged = self._judged[target] = judge(self._problem, target)
+        if judged.is_adoptable and (self._best is None or judged.key < self._best.key):
             self._best = judged
             if self._budget is not None:
                 self._budget.improved()

@@ -1,0 +1,207 @@
+"""Which target of a decision is really the best? (SRCH-1)
+
+Owns the truth that the bounded search is measured against: every target of a session looked at, or
+as many as a bound leaves. The bound rests on losses and copies that only grow downwards, whoever
+gives way next; what a copy's calls may save by becoming fewer is left out of it. Both need a price
+that is never less for more work (COST-3). No part of the engine's way: it takes what it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
+
+from ninfer_lab.context_cache.portfolio_value import private_loss_ns, saving_ns
+from ninfer_lab.context_cache.resource_search import Judged, Problem, judge
+from ninfer_lab.contract.errors import OptionsError
+from ninfer_lab.contract.machine_work import MachineWork, TransferDirection
+from ninfer_lab.contract.planning import STAYS, PlanningSession, TargetHandle
+
+EVERY_TARGET_LIMIT = 1 << 16
+"""Targets up to which all are looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truth:
+    """The best adoptable target there is.
+
+    Attributes:
+        best: `None` where none can be adopted.
+        targets_count: In the whole graph of the session.
+        judged_count: Looked at.
+    """
+
+    best: Judged | None
+    targets_count: int
+    judged_count: int
+
+
+def every_target(problem: Problem, *, limit: int = EVERY_TARGET_LIMIT) -> Truth:
+    """Looks at all of them.
+
+    Raises:
+        OptionsError: There are more than the limit.
+    """
+    session = problem.session
+    domains = _Domains(session)
+    if domains.targets_count > limit:
+        raise OptionsError(
+            "limit", found=limit, legal=f">= {domains.targets_count}, or a bound (best_target)"
+        )
+    best: Judged | None = None
+    for target in domains.targets():
+        judged = judge(problem, target)
+        if judged.is_adoptable and (best is None or judged.key < best.key):
+            best = judged
+    count = domains.targets_count
+    return Truth(best=best, targets_count=count, judged_count=count)
+
+
+def best_target(problem: Problem, incumbent: Judged | None = None) -> Truth:
+    """Looks at those that could be better, by branch and bound.
+
+    Args:
+        incumbent: An adoptable target that is known, of any session over the same problem: it
+            spares looking, and never decides.
+    """
+    return _BranchAndBound(problem, incumbent).run()
+
+
+class _Domains:
+    """The outcomes that each owner has, for every candidate that it may give way to."""
+
+    def __init__(self, session: PlanningSession) -> None:
+        self._session = session
+        self.of_candidate = [
+            [self._outcomes(c, owner) for owner in range(len(session.owners))]
+            for c in range(len(session.candidates))
+        ]
+        self.targets_count = sum(
+            prod(len(outcomes) for outcomes in owners) for owners in self.of_candidate
+        )
+
+    def targets(self) -> Iterator[TargetHandle]:
+        for candidate, owners in enumerate(self.of_candidate):
+            for choices in product(*owners):
+                yield TargetHandle(candidate, choices)
+
+    def _outcomes(self, candidate: int, owner: int) -> list[int]:
+        """Every outcome that steps lead to, staying first."""
+        session = self._session
+        if not session.is_eligible(candidate, owner):
+            return [STAYS]
+        identity = session.identity(candidate)
+        found = dict.fromkeys((STAYS,))
+        waiting = [STAYS]
+        while waiting:
+            target = identity.with_choice(owner, waiting.pop())
+            for step in session.steps(target):
+                if step.owner == owner and step.choice not in found:
+                    found[step.choice] = None
+                    waiting.append(step.choice)
+        return list(found)
+
+
+class _BranchAndBound:
+    """Owners in turn; a node is a whole target in which the owners to come stay."""
+
+    def __init__(self, problem: Problem, incumbent: Judged | None) -> None:
+        self._problem = problem
+        self._session = problem.session
+        self._domains = _Domains(problem.session)
+        self._limit_ns = None if incumbent is None else incumbent.cost.total_ns
+        self._best: Judged | None = None
+        self._judged_count = 0
+        self._identity_savings: dict[tuple[int, int], tuple[int, ...]] = {}
+        self._floor_savings: dict[tuple[int, object], tuple[int, ...]] = {}
+
+    def run(self) -> Truth:
+        nodes = [
+            self._node(self._session.identity(candidate))
+            for candidate in range(len(self._session.candidates))
+        ]
+        for floor_ns, target in sorted(nodes):
+            self._descend(target, floor_ns, 0)
+        return Truth(
+            best=self._best,
+            targets_count=self._domains.targets_count,
+            judged_count=self._judged_count,
+        )
+
+    def _descend(self, target: TargetHandle, floor_ns: int, first_owner: int) -> None:
+        """Everything below a node in which owners from `first_owner` on stay."""
+        if self._is_hopeless(floor_ns):
+            return
+        outcomes = self._domains.of_candidate[target.candidate]
+        below = []
+        for owner in range(first_owner, len(outcomes)):
+            for choice in outcomes[owner]:
+                if choice == STAYS:
+                    continue
+                floor_ns, lower = self._node(target.with_choice(owner, choice))
+                if not self._is_hopeless(floor_ns):
+                    below.append((floor_ns, lower, owner + 1))
+        for floor_ns, lower, next_owner in sorted(below):
+            self._descend(lower, floor_ns, next_owner)
+
+    def _is_hopeless(self, floor_ns: int) -> bool:
+        """A target of the same J may still win by the rest of its key."""
+        return self._limit_ns is not None and floor_ns > self._limit_ns
+
+    def _node(self, target: TargetHandle) -> tuple[int, TargetHandle]:
+        """Judges a target; what nothing below it can cost less than."""
+        judged = judge(self._problem, target)
+        self._judged_count += 1
+        if judged.is_adoptable and (self._best is None or judged.key < self._best.key):
+            self._best = judged
+            if self._limit_ns is None or judged.cost.total_ns < self._limit_ns:
+                self._limit_ns = judged.cost.total_ns
+        now_ns = self._problem.valuation.work_ns(_floor(judged.verdict.work))
+        losses = (self._floor_loss_ns(target, owner) for owner in range(len(target.choices)))
+        return now_ns + sum(losses), target
+
+    def _floor_loss_ns(self, target: TargetHandle, owner: int) -> int:
+        session = self._session
+        if not session.is_eligible(target.candidate, owner):
+            return 0
+        key = session.placement_key(target, owner)
+        floor = self._floor_savings.get((owner, key))
+        if floor is None:
+            floor = self._floor_savings[owner, key] = self._savings(target, owner, is_floor=True)
+        before = self._identity_savings.get((target.candidate, owner))
+        if before is None:
+            identity = session.identity(target.candidate)
+            before = self._savings(identity, owner, is_floor=False)
+            self._identity_savings[target.candidate, owner] = before
+        weight = self._problem.worth[session.owners[owner].id].retention.weight
+        return private_loss_ns(weight, before, floor)
+
+    def _savings(self, target: TargetHandle, owner: int, *, is_floor: bool) -> tuple[int, ...]:
+        price = self._problem.valuation.work_ns
+        unreachable = self._problem.worth[self._session.owners[owner].id].unreachable
+        return tuple(
+            0
+            if each.checkpoint in unreachable
+            else saving_ns(
+                price(each.rebuild),
+                min(price(_floor(r) if is_floor else r) for r in each.recipes),
+            )
+            for each in self._session.recoveries(target, owner)
+        )
+
+
+def _floor(work: MachineWork) -> MachineWork:
+    """What the same work takes at the least once others have given way: bytes between the tiers
+    only become more, but pages may come to lie in fewer runs, and a copy within the Device may
+    turn out not to be needed.
+    """
+    return replace(
+        work,
+        transfers=tuple(
+            replace(batch, operation_count=min(1, batch.operation_count))
+            for batch in work.transfers
+            if batch.direction is not TransferDirection.D2D
+        ),
+    )
