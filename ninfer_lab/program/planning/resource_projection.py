@@ -50,9 +50,7 @@ class Projector:
         for sequence in ledger.sequences.values():
             active = ReplicaSet(active | ledger.replicas_of(sequence.holdings))
         self.active = active
-        self.kept_by_owner: dict[OwnerId, ReplicaSet] = {
-            owner.ref.id: ledger.replicas_of(owner.holdings) for owner in ledger.continuations.all()
-        }
+        self.kept_by_owner = ledger.kept_by_owner()
 
     def candidate(self, candidate: AdmissionCandidate) -> CandidateProjector:
         """All targets of one candidate."""
