@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from ninfer_lab.contract.candidate import AdmissionCandidate
 from ninfer_lab.contract.capacity import Axis, Occupancy
@@ -108,8 +109,7 @@ class StageName(Enum):
     """The sequence is active; replicas that writing makes stale are gone."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class Stage(NamedTuple):
     """One ordered stage and the occupancy it reaches."""
 
     name: StageName

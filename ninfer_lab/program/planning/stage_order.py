@@ -39,6 +39,7 @@ class StageOrder:
             StageName.NOW, _counts([a for a, _ in now]), _counts([r for _, r in now])
         )
         self._growth_pages = self._now.reserved[2], self._now.reserved[3]
+        self._occupancies: dict[tuple[Counts, Counts], Occupancy] = {}
         self._limits = _counts([ledger.capacity.of(axis) for axis in Axis])
         self._masks = (
             layout.device_images.mask,
@@ -118,17 +119,25 @@ class StageOrder:
 
     def stages(self, uses: tuple[StageUse, ...]) -> tuple[Stage, ...]:
         """The same as values to look at."""
-        capacity = self._ledger.capacity
-        return tuple(
-            Stage(name=use.name, occupancy=Occupancy.of(capacity, _pairs(use))) for use in uses
-        )
+        return tuple([Stage(name, self._occupancy(used, held)) for name, used, held in uses])
+
+    def _occupancy(self, allocated: Counts, reserved: Counts) -> Occupancy:
+        """Most stages of most targets use what an earlier one has used."""
+        key = (allocated, reserved)
+        known = self._occupancies.get(key)
+        if known is None:
+            known = Occupancy.of(self._ledger.capacity, _pairs(allocated, reserved))
+            self._occupancies[key] = known
+        return known
 
     def violations(self, uses: tuple[StageUse, ...], post: PostState) -> tuple[Violation, ...]:
         """Every inequality that fails, in stage order; an extent without a place comes last."""
         failing = [
             Violation(stage=use.name, axis=axis, used_count=sum(count), capacity_count=limit)
             for use in uses
-            for axis, count, limit in zip(Axis, _pairs(use), self._limits, strict=True)
+            for axis, count, limit in zip(
+                Axis, _pairs(use.allocated, use.reserved), self._limits, strict=True
+            )
             if sum(count) > limit
         ]
         return (*failing, *self._unplaced(uses, post))
@@ -175,8 +184,8 @@ def _pool_needs(post: PostState) -> tuple[PoolNeeds, PoolNeeds]:
     return post.needs[0], post.needs[1] if len(post.needs) > 1 else _NO_NEEDS
 
 
-def _pairs(use: StageUse) -> OccupancyCounts:
-    one, two, three, four, five = zip(use.allocated, use.reserved, strict=True)
+def _pairs(allocated: Counts, reserved: Counts) -> OccupancyCounts:
+    one, two, three, four, five = zip(allocated, reserved, strict=True)
     return one, two, three, four, five
 
 
