@@ -241,17 +241,15 @@ class ResourceManager:
 
     def _choose(self, request: AdmissionRequest) -> TargetChoice:
         """Decides nothing for good: choosing reserves nothing (INV-17)."""
-        victims = tuple(
-            owner
-            for owner in sorted(self._catalog.owners(), key=lambda o: o.publication_order)
-            if not self._edges.protects(owner.id)
-        )
         return choose_target(
-            self._program,
-            self._candidates(request),
-            tuple(owner.ref for owner in victims),
-            self._has_slot,
+            self._program, self._candidates(request), self._victims(), self._has_slot
         )
+
+    def _victims(self) -> Iterator[OwnerRef]:
+        """Owners that nobody leans on, oldest publication first."""
+        for owner in sorted(self._catalog.owners(), key=lambda o: o.publication_order):
+            if not self._edges.protects(owner.id):
+                yield owner.ref
 
     def _candidates(self, request: AdmissionRequest) -> tuple[AdmissionCandidate, ...]:
         """Root, then every shortlisted checkpoint that Program verifies."""

@@ -29,14 +29,15 @@ class TargetChoice:
 def choose_target(
     program: ProgramApi,
     candidates: Sequence[AdmissionCandidate],
-    victims: Sequence[OwnerRef],
+    victims: Iterable[OwnerRef],
     has_slot: Callable[[TargetSketch], bool],
 ) -> TargetChoice:
     """The first adoptable target in order of preference.
 
     Args:
         candidates: Root first.
-        victims: Inactive owners that nobody leans on, oldest publication first.
+        victims: Inactive owners that nobody leans on, oldest publication first; asked for, once,
+            only where no identity target will do.
         has_slot: Whether a target's result could be catalogued (CAP-3).
     """
     assessed: list[tuple[Assessment, bool]] = []
@@ -48,14 +49,15 @@ def choose_target(
 
     chosen = _best_identity(candidates, adoptable)
     if chosen is None:
-        outcomes = _Outcomes(program, victims)
+        outcomes = _Outcomes(program, tuple(victims))
         chosen = next(filter(None, map(adoptable, _under_pressure(candidates, outcomes))), None)
-    if chosen is None:
-        # Without a publication slot even then, it runs all the same and ends by Discard (SES-2).
-        maximal = TargetSketch(candidate=candidates[0], outcomes=_Outcomes(program, victims).gone())
-        assessment = program.assess(maximal)
-        assessed.append((assessment, True))
-        chosen = assessment if assessment.is_feasible else None
+        if chosen is None:
+            # Without a publication slot even then, it runs all the same and ends by Discard
+            # (SES-2).
+            maximal = TargetSketch(candidate=candidates[0], outcomes=outcomes.gone())
+            assessment = program.assess(maximal)
+            assessed.append((assessment, True))
+            chosen = assessment if assessment.is_feasible else None
     return TargetChoice(
         chosen=chosen,
         report=SearchReport(
