@@ -117,11 +117,16 @@ class Ledger:
             yield sequence.holdings
 
     def unreferenced(self, contents: Holdings, *, besides: Holdings | None = None) -> Holdings:
-        """Those of some contents that no holder refers to, or none but one holder."""
+        """Those of some contents that no holder refers to, or none but one holder.
+
+        Nearly all that a sequence held is its owner's when it ends, who is looked at first.
+        """
         images, pages, backend_pages = contents
         for kept in self.holders():
             if kept is besides:
                 continue
+            if not (images or pages or backend_pages):
+                break
             images &= ~kept.images
             pages &= ~kept.pages
             backend_pages &= ~kept.backend_pages
@@ -209,27 +214,22 @@ class Ledger:
 
     def counts(self) -> OccupancyCounts:
         """(allocated, reserved) of every axis now: a taken place without a replica is reserved."""
-        states, arena = self.states, self.capacity.host_kv
-        device = states.on_device.bit_count()
-        host = states.on_host.bit_count()
-        pages: list[tuple[int, int]] = []
+        states, granule_bytes = self.states, self.capacity.host_kv.granule_bytes
+        device, host = states.device_count, states.host_count
+        pages = [(0, 0), (0, 0)]
         host_granules = 0
-        for pool in KvPool:
-            store = self.kv.get(pool)
-            if store is None:
-                pages.append((0, 0))
-                continue
-            there = store.on_device.bit_count()
+        for index, (pool, store) in enumerate(self.kv.items()):
+            there = store.device_count
             held = store.device_places.taken_count - there
-            pages.append((there, held + self.reserved_pages(pool)))
-            host_granules += store.on_host.bit_count() * store.page_granules
+            pages[index] = there, held + self.reserved_pages(pool)
+            host_granules += store.host_count * store.page_granules
         held_granules = self.arena.taken.bit_count() - host_granules
         return (
             (device, states.device_places.taken_count - device),
             (host, states.host_places.taken_count - host),
             pages[0],
             pages[1],
-            (host_granules * arena.granule_bytes, held_granules * arena.granule_bytes),
+            (host_granules * granule_bytes, held_granules * granule_bytes),
         )
 
     def occupancy(self) -> Occupancy:
