@@ -12,12 +12,12 @@ from collections.abc import Iterable, Set
 from copy import copy
 
 from ninfer_lab.contract.capacity import Axis, KvPool
+from ninfer_lab.contract.ids import OwnerId
 from ninfer_lab.contract.options import PAGE_TOKENS, ResolvedOptions
 from ninfer_lab.contract.placement import LedgerSnapshot
 from ninfer_lab.contract.target import StageName, StateTransition
 from small_worlds.plain_sets import (
     AXES,
-    AXIS_OF,
     NEW,
     Content,
     Kind,
@@ -30,6 +30,7 @@ from small_worlds.plain_sets import (
     lineage_of,
     pages_of,
     replicas_in,
+    units_of,
 )
 
 
@@ -44,11 +45,13 @@ class BruteForce:
         """Plays one target to its commit."""
         table = self._start.copied()
         table.stage(StageName.NOW)
-        table.wants |= move.outcomes
+        for owner, keeps in move.outcomes.items():
+            table.wants[owner] = keeps
         coming = table.wanted() - table.there
-        assert all(replica.tier is Tier.HOST for replica in coming)
         copied_from = {Replica(replica.content, Tier.DEVICE) for replica in coming}
-        assert copied_from <= table.there
+        assert copied_from <= table.there - coming, (
+            "an outcome makes Host replicas of what is there"
+        )
         table.release(besides=copied_from)
         table.stage(StageName.RELEASED)
         if coming:
@@ -120,7 +123,7 @@ class _Table:
         self.arena = [False] * self.geometry.granules_count
         for page, first in granules.items():
             self._mark(page, first, taken=True)
-        self.wants: dict[object, Set[Replica]] = {}
+        self.wants: dict[OwnerId | str, Set[Replica]] = {}
         for owner in picture.owners:
             self.wants[owner.owner] = self.replicas_of(*map(contents_of, owner.checkpoints))
         for active in picture.sequences:
@@ -144,8 +147,7 @@ class _Table:
 
     def replicas_of(self, *contents: Iterable[Content]) -> set[Replica]:
         """Those there are of some contents."""
-        every = {content for some in contents for content in some}
-        return self.there & {Replica(content, tier) for content in every for tier in Tier}
+        return self.there & {Replica(c, tier) for some in contents for c in some for tier in Tier}
 
     def wanted(self) -> set[Replica]:
         """By anybody."""
@@ -161,8 +163,7 @@ class _Table:
         for replica in self.there - self.wanted() - set(besides):
             self.there.remove(replica)
             if replica.content.kind is not Kind.IMAGE and replica.tier is Tier.HOST:
-                first = self.played.granules.pop(replica.content)
-                self._mark(replica.content, first, taken=False)
+                self._mark(replica.content, self.played.granules.pop(replica.content), taken=False)
 
     def place(self, pool: KvPool, coming: Iterable[Replica]) -> None:
         """One extent for pages of one pool that have no place yet: the first hole that is large
@@ -188,16 +189,9 @@ class _Table:
 
     def stage(self, name: StageName) -> None:
         """Counts every axis."""
-        uses = zip(self._count(self.there), self._count(self.held), self.promised, strict=True)
+        filled, held = units_of(self.there, self.geometry), units_of(self.held, self.geometry)
+        uses = zip(filled, held, self.promised, strict=True)
         self.played.stages[name] = tuple((filled, held + more) for filled, held, more in uses)
-
-    def _count(self, replicas: Iterable[Replica]) -> list[int]:
-        units = [0] * len(AXES)
-        for (kind, _), tier in replicas:
-            on_host = kind is not Kind.IMAGE and tier is Tier.HOST
-            step = self.geometry.page_granules(kind.pool) if on_host else 1
-            units[AXIS_OF[kind][tier]] += step * self.geometry.granule_bytes if on_host else 1
-        return units
 
     def _mark(self, page: Content, first: int, *, taken: bool) -> None:
         for granule in range(first, first + self.geometry.page_granules(page.kind.pool)):

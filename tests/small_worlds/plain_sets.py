@@ -7,12 +7,12 @@ joined by the million, so what they are made of hashes as an integer does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
-from ninfer_lab.contract.capacity import Axis, Capacity, KvPool
+from ninfer_lab.contract.capacity import Axis, Capacity, HostArenaGeometry, KvPool
 from ninfer_lab.contract.checkpoint import CheckpointKind
 from ninfer_lab.contract.ids import OwnerId
 from ninfer_lab.contract.placement import CheckpointPlacement, LedgerSnapshot, SpacePlacement
@@ -200,3 +200,14 @@ def places_in(picture: LedgerSnapshot) -> dict[Content, tuple[int | None, int | 
         for page, device_page, granule in picture.pages_of(pool):
             places[Content(Kind.of_pool(pool), page)] = (device_page, granule)
     return places
+
+
+def units_of(replicas: Iterable[Replica], geometry: HostArenaGeometry) -> list[int]:
+    """What they take of every axis, in the order of `Axis`."""
+    units = [0] * len(AXES)
+    for (kind, _), tier in replicas:
+        if kind is Kind.IMAGE or tier is Tier.DEVICE:
+            units[AXIS_OF[kind][tier]] += 1
+        else:
+            units[AXIS_OF[kind][tier]] += geometry.page_granules(kind.pool) * geometry.granule_bytes
+    return units

@@ -21,7 +21,7 @@ from ninfer_lab.contract.transaction import TransactionPhase
 from small_worlds.brute_force import BruteForce
 from small_worlds.ending import require_end, uses_of
 from small_worlds.filled_world import FilledWorld, World
-from small_worlds.outcomes import Outcome, outcomes
+from small_worlds.outcomes import Outcome, outcomes, plain_form
 from small_worlds.plain_sets import Played, Uses
 from small_worlds.targets import FREE_LANE, Asked, Target, request_for
 
@@ -50,7 +50,7 @@ class WorldProof:
 
     def __init__(self, world: World, tally: Tally) -> None:
         self._world = world
-        self._tally = tally
+        self.tally = tally
         self._filled: dict[Capacity, FilledWorld] = {}
         self._forces: dict[int, BruteForce] = {}
         self._requests: dict[tuple[int, int] | None, AdmissionRequest] = {}
@@ -60,8 +60,18 @@ class WorldProof:
 
     @cached_property
     def outcomes(self) -> dict[OwnerId, list[Outcome]]:
-        """What is tried of every owner."""
-        return {owner.owner: outcomes(self.picture, owner) for owner in self.picture.owners}
+        """What is tried of every owner; each rung of its ladder is among them."""
+        filled = self._at(self._ample)
+        tried = {}
+        for owner in self.picture.owners:
+            continuation = filled.ledger.continuations.get(owner.owner)
+            assert continuation is not None
+            rungs = filled.program.ladder(continuation.ref)
+            rungs_in_words = [plain_form(filled.ledger, rung) for rung in rungs]
+            tried[owner.owner] = list(
+                dict.fromkeys([*outcomes(self.picture, owner), *rungs_in_words])
+            )
+        return tried
 
     def check(self, target: Target, *, runs: bool) -> None:
         """A plan is sealed exactly when the brute force says that it fits; every stage uses what
@@ -70,7 +80,7 @@ class WorldProof:
         Raises:
             AssertionError: With the world and the target.
         """
-        self._tally.targets_count += 1
+        self.tally.targets_count += 1
         try:
             self._check(target, runs=runs)
         except Exception as difference:
@@ -87,9 +97,9 @@ class WorldProof:
             if less is not None:
                 refused = self._played(target, less, plays)
                 self._require_refusal(self._at(less), target, refused, axis)
-        self._tally.seen.update((f"state {played.state.value}", *(["cow"] * played.cow_pages)))
+        self.tally.seen.update((f"state {played.state.value}", *(["cow"] * played.cow_pages)))
         if runs:
-            self._tally.runs_count += 1
+            self.tally.runs_count += 1
             self._run(FilledWorld(self._world, enough, has_contents=True), target, played)
 
     # ── verdicts ────────────────────────────────────────────────────────────────────────────────
@@ -99,7 +109,7 @@ class WorldProof:
         asked = self._asked(filled, target)
         assert played.fits(filled.options.capacity)
         assessment = filled.program.assess(asked.sketch)
-        self._tally.verdicts_count += 1
+        self.tally.verdicts_count += 1
         assert uses_by_stage(assessment) == played.stages
         assert assessment.violations == ()
         assert (assessment.state, assessment.cow_pages) == (played.state, played.cow_pages)
@@ -112,10 +122,10 @@ class WorldProof:
         asked, capacity = self._asked(filled, target), filled.options.capacity
         assert not played.fits(capacity)
         assessment = filled.program.assess(asked.sketch)
-        self._tally.verdicts_count += 1
-        self._tally.seen[f"one less: {axis.value}"] += 1
+        self.tally.verdicts_count += 1
+        self.tally.seen[f"one less: {axis.value}"] += 1
         if played.needs(axis) <= capacity.of(axis):
-            self._tally.seen["bytes would do, no hole does"] += 1
+            self.tally.seen["bytes would do, no hole does"] += 1
         assert uses_by_stage(assessment) == played.stages
         assert {violation.axis for violation in assessment.violations} == {axis}
         assert not _seals(filled, assessment, asked)
@@ -164,7 +174,7 @@ class WorldProof:
         stage = StageName.DESTINATIONS_RESERVED
         if now.transition.phase is TransactionPhase.COPIES_IN_FLIGHT:
             stage = StageName.DEMOTION_RESERVED
-        self._tally.seen[f"waited at: {stage.value}"] += 1
+        self.tally.seen[f"waited at: {stage.value}"] += 1
         assert uses_of(now) == played.stages[stage]
 
     # ── room ────────────────────────────────────────────────────────────────────────────────────

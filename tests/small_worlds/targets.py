@@ -49,23 +49,26 @@ class Target:
         return "; ".join(parts)
 
 
-def targets(
+def from_root(
     picture: LedgerSnapshot, outcomes: Mapping[OwnerId, Sequence[Outcome]]
 ) -> Iterator[Target]:
-    """From every checkpoint, retained and consumed, and from the root, with every choice of
-    outcomes of all other owners.
-    """
-    owners = [owner.owner for owner in picture.owners]
-    for chosen in choices(owners, outcomes):
+    """The root, with every choice of outcomes of all owners."""
+    for chosen in choices([owner.owner for owner in picture.owners], outcomes):
         yield Target(source=None, is_consumed=False, outcomes=chosen)
-    for ordinal, owner in enumerate(picture.owners):
-        others = [other for other in owners if other != owner.owner]
-        for chosen in choices(others, outcomes):
-            for checkpoint in range(len(owner.checkpoints)):
-                for is_consumed in (False, True):
-                    yield Target(
-                        source=(ordinal, checkpoint), is_consumed=is_consumed, outcomes=chosen
-                    )
+
+
+def from_owner(
+    picture: LedgerSnapshot, ordinal: int, outcomes: Mapping[OwnerId, Sequence[Outcome]]
+) -> Iterator[Target]:
+    """Every checkpoint of one owner, retained and consumed, with every choice of outcomes of all
+    others.
+    """
+    source = picture.owners[ordinal]
+    others = [owner.owner for owner in picture.owners if owner is not source]
+    for chosen in choices(others, outcomes):
+        for checkpoint in range(len(source.checkpoints)):
+            for is_consumed in (False, True):
+                yield Target(source=(ordinal, checkpoint), is_consumed=is_consumed, outcomes=chosen)
 
 
 def choices(
@@ -78,7 +81,7 @@ def choices(
     *before, last = owners
     for chosen in choices(before, outcomes):
         yield chosen
-        for outcome in outcomes[last]:
+        for outcome in outcomes.get(last, ()):
             yield {**chosen, last: outcome}
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 from itertools import product
 
 from ninfer_lab.contract.capacity import KvPool
@@ -55,7 +56,7 @@ class Beside(Enum):
     FORKED = "a request that has read the second checkpoint"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Topology:
     """A world without places.
 
@@ -81,7 +82,7 @@ class Topology:
         )
         return (*(Content(Kind.IMAGE, image) for image in self.images), *pages)
 
-    @property
+    @cached_property
     def bound_to_device(self) -> frozenset[Content]:
         """What an active sequence reads, writes or maps."""
         bound: set[Content] = set()
@@ -96,6 +97,11 @@ class Topology:
                 bound.add(Content(Kind.IMAGE, active.read_image))
         return frozenset(bound)
 
+    @cached_property
+    def owned(self) -> frozenset[Content]:
+        """What inactive owners refer to."""
+        return frozenset().union(*map(self.contents_of, range(len(self.owners))))
+
     def contents_of(self, owner: int) -> frozenset[Content]:
         """What an owner, by its ordinal, refers to."""
         found: set[Content] = set()
@@ -106,10 +112,22 @@ class Topology:
         return frozenset(found)
 
 
-def topologies(*, backend: SpeculativeBackend | None = None) -> Iterator[Topology]:
-    """Every shape, sharing and company; a first checkpoint is an anchor in every other one."""
-    for number, (shape, sharing, beside) in enumerate(product(SHAPES_TOKENS, Sharing, Beside)):
-        yield driven(shape, sharing, beside, (CLOSURE, ANCHOR)[number % 2], backend=backend)
+def topologies(
+    *,
+    without: Sharing | None = None,
+    beside: Beside | None = None,
+    backend: SpeculativeBackend | None = None,
+) -> Iterator[Topology]:
+    """Every shape, sharing and company; a first checkpoint is an anchor in every other one.
+
+    Args:
+        without: A sharing that is left out.
+        beside: The only company that is wanted.
+        backend: Of a second pool.
+    """
+    for number, (shape, sharing, company) in enumerate(product(SHAPES_TOKENS, Sharing, Beside)):
+        if sharing is not without and beside in (None, company):
+            yield driven(shape, sharing, company, (CLOSURE, ANCHOR)[number % 2], backend=backend)
 
 
 def driven(
@@ -122,7 +140,8 @@ def driven(
     owners_count: int = 2,
 ) -> Topology:
     """Drives one world. A third owner shares nothing."""
-    world = ProgramWorld(options=small_options(lanes=2, extra_slots=8, pages=24, backend=backend))
+    options = small_options(lanes=2, extra_slots=8, pages=24, host_granules=24, backend=backend)
+    world = ProgramWorld(options=options)
     first_tokens, second_tokens = shape_tokens
     first = world.published(range(second_tokens), captures=(planned(kind, first_tokens),))
     second = _second(world, first, sharing)
@@ -218,7 +237,7 @@ def _twin(topology: Topology, second: OwnerRef) -> Topology:
         *rest,
     )
     changed = replace(topology, owners=owners)
-    held = changed.bound_to_device.union(*(changed.contents_of(i) for i in range(len(owners))))
+    held = changed.bound_to_device | changed.owned
     return replace(
         changed,
         images={i: v for i, v in topology.images.items() if Content(Kind.IMAGE, i) in held},
