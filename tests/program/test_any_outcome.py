@@ -96,7 +96,7 @@ class Walk:
             return
         if found.needs_transfer and chance.random() < 0.15:
             world.machine.failing_transfers.add(len(world.machine.transfers))
-        transaction = world.open(request, start)
+        transaction, stopped = world.open(request, start), False
         uses = stage_uses(found)
         while (result := world.advance(transaction)) is None:
             in_flight = world.phase is TransactionPhase.COPIES_IN_FLIGHT
@@ -105,7 +105,9 @@ class Walk:
             self.seen[stage.name] += 1
             if chance.random() < 0.25:
                 world.program.cancel(transaction)
+                stopped = True
             world.arrive()
+        assert isinstance(result, Aborted) or not stopped
         self.ended(result, becomes, lane)
         if isinstance(result, Committed):
             assert world.used == uses[StageName.COMMITTED]
