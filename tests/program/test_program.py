@@ -58,7 +58,7 @@ def test_a_forged_plan_is_refused_and_the_sealed_one_still_runs() -> None:  # sp
     plan = world.seal(world.request(range(70)), Start(owner=world.new_owner()))
     other_lane = replace(plan, intent=replace(plan.intent, lane=LaneId(1)))
     other_target = replace(plan.assessment.target, outcomes=())
-    swapped = replace(plan, assessment=plan.assessment._replace(target=other_target))
+    swapped = replace(plan, assessment=retold(plan.assessment, target=other_target))
     strange = replace(plan, id=PlanId(999))
     for forgery in (other_lane, swapped, replace(plan), copy(plan), strange):
         refused_without_effect(world, forgery, "a plan Program sealed and has not yet run")
@@ -168,7 +168,7 @@ def test_a_feasibility_that_was_made_up_does_nothing() -> None:
     world = ProgramWorld(lanes=1, extra_slots=0, pages=2)
     world.published(range(70))
     assessment = world.assess(world.request(range(500, 510)), Start())
-    made_up = assessment._replace(violations=())
+    made_up = retold(assessment, violations=())
     intent = ActivationIntent(lane=LaneId(0), destination=None, captures=())
     plan, before = world.program.seal(made_up, intent), world.ledger
     with pytest.raises(InvariantBroken, match="does not hold at its own revision"):
