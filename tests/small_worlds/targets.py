@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from ninfer_lab.contract.candidate import AdmissionCandidate, AdmissionRequest, SourceDisposition
 from ninfer_lab.contract.ids import LaneId, OwnerId, OwnerRef, RequestId
@@ -15,8 +16,9 @@ from ninfer_lab.contract.options import CacheMode
 from ninfer_lab.contract.placement import LedgerSnapshot
 from ninfer_lab.contract.plan import ActivationIntent
 from ninfer_lab.contract.target import TargetSketch
+from ninfer_lab.program.program import Program
+from ninfer_lab.program.storage.ledger import Ledger
 from simulation.engine_world import prepared
-from small_worlds.filled_world import FilledWorld
 from small_worlds.outcomes import Outcome, sealed_form
 from small_worlds.plain_sets import Move
 
@@ -25,6 +27,21 @@ FRESH_TOKENS = range(900, 905)
 OUTPUT_TOKENS = 60
 """Longest output: every request is promised growth beyond its prompt."""
 FREE_LANE = LaneId(0)
+
+
+class Held(Protocol):
+    """A Program with a world in it, and the picture that targets are spelt in."""
+
+    @property
+    def program(self) -> Program: ...
+
+    @property
+    def picture(self) -> LedgerSnapshot: ...
+
+    @property
+    def ledger(self) -> Ledger:
+        """Program's own."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +102,7 @@ def choices(
             yield {**chosen, last: outcome}
 
 
-def request_for(filled: FilledWorld, source: tuple[int, int] | None) -> AdmissionRequest:
+def request_for(filled: Held, source: tuple[int, int] | None) -> AdmissionRequest:
     """A request that repeats what its source has consumed and adds some tokens."""
     reused: tuple[int, ...] = ()
     if source is not None:
@@ -108,7 +125,7 @@ def request_for(filled: FilledWorld, source: tuple[int, int] | None) -> Admissio
 class Asked:
     """A target, asked in one filled world."""
 
-    def __init__(self, filled: FilledWorld, target: Target, request: AdmissionRequest) -> None:
+    def __init__(self, filled: Held, target: Target, request: AdmissionRequest) -> None:
         self._filled, self._target, self._request = filled, target, request
         self._owner = None
         if target.source is not None:

@@ -6,9 +6,15 @@ checkpoint of the first owner; the second owner holds two images and three pages
 
 from __future__ import annotations
 
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
 from ninfer_lab.contract.capacity import Capacity, HostArenaGeometry
 from ninfer_lab.contract.ids import OwnerId
 from ninfer_lab.contract.target import StageName, StateTransition
+from small_worlds import brute_force, plain_sets
 from small_worlds.brute_force import BruteForce
 from small_worlds.filled_world import FilledWorld, Where, World
 from small_worlds.plain_sets import Kind, Move, Played, Replica, Tier, contents_of
@@ -107,6 +113,25 @@ def test_bytes_that_are_free_in_two_places_are_no_hole() -> None:
     assert used(play, StageName.DEMOTION_RESERVED)[4] == ROOM.host_kv.capacity_bytes
     assert play.unplaced_count == 1
     assert not play.fits(world.options.capacity)
+
+
+def test_it_is_short_and_knows_no_more_than_the_contract() -> None:
+    text = Path(brute_force.__file__).read_text()
+    assert len(text.splitlines()) <= 200
+    for module in (brute_force, plain_sets):
+        for name in imported_by(Path(module.__file__).read_text()):
+            assert name.startswith(("ninfer_lab.contract.", "small_worlds.plain_sets")) or (
+                name.partition(".")[0] in sys.stdlib_module_names
+            ), name
+
+
+def imported_by(text: str) -> Iterator[str]:
+    """Every module that a source text imports."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom):
+            yield str(node.module)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
 
 
 def root_with(outcomes: dict[OwnerId, frozenset[Replica]]) -> Move:
