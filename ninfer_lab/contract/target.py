@@ -143,8 +143,7 @@ class Violation:
         return f"{where}: {self.used_count} used > {self.capacity_count} there are"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assessment:
+class Assessment(NamedTuple):
     """Program's verdict on one target, bound to one revision; it reads only (REV-1).
 
     Attributes:
