@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple
 
 
@@ -178,11 +179,11 @@ class Occupancy(NamedTuple):
         """Puts what is allocated and reserved against the capacity."""
         state, host_state, pages, backend_pages, host_kv = counts
         return cls(
-            AxisUse(Axis.DEVICE_STATE, *state, capacity.device_state_slots),
-            AxisUse(Axis.HOST_STATE, *host_state, capacity.host_state_slots),
-            AxisUse(Axis.DEVICE_KV, *pages, capacity.device_kv_pages),
-            AxisUse(Axis.DEVICE_BACKEND_KV, *backend_pages, capacity.device_backend_kv_pages),
-            AxisUse(Axis.HOST_KV, *host_kv, capacity.host_kv.capacity_bytes),
+            _use(Axis.DEVICE_STATE, *state, capacity.device_state_slots),
+            _use(Axis.HOST_STATE, *host_state, capacity.host_state_slots),
+            _use(Axis.DEVICE_KV, *pages, capacity.device_kv_pages),
+            _use(Axis.DEVICE_BACKEND_KV, *backend_pages, capacity.device_backend_kv_pages),
+            _use(Axis.HOST_KV, *host_kv, capacity.host_kv.capacity_bytes),
         )
 
     @property
@@ -203,6 +204,11 @@ class Occupancy(NamedTuple):
         """Axes that this engine has; the others say nothing."""
         return "; ".join(str(use) for use in self.axes if use.capacity_count or use.used_count)
 
+
+REMEMBERED_USES = 4_096
+"""From one occupancy to the next most axes stand still, and equal uses may be one value."""
+
+_use = lru_cache(REMEMBERED_USES)(AxisUse)
 
 OccupancyCounts = tuple[
     tuple[int, int], tuple[int, int], tuple[int, int], tuple[int, int], tuple[int, int]

@@ -112,7 +112,7 @@ class CandidateProjector:
         if consumed is not None:
             self._consumed = projector.kept_by_owner[consumed.ref.id]
         self._going_on = self._kept_replicas | source_replicas
-        self._shares = tuple(self._share(candidate, pool) for pool in ledger.capacity.pools)
+        self._shares = tuple([self._share(candidate, pool) for pool in ledger.kv])
 
     # ── one target, whole or by what has changed ────────────────────────────────────────────────
 

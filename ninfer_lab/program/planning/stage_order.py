@@ -35,9 +35,8 @@ class StageOrder:
         self._layout = layout
         self._granule_bytes = ledger.capacity.host_kv.granule_bytes
         now = ledger.counts()
-        self._now = StageUse(
-            StageName.NOW, _counts([a for a, _ in now]), _counts([r for _, r in now])
-        )
+        (a0, r0), (a1, r1), (a2, r2), (a3, r3), (a4, r4) = now
+        self._now = StageUse(StageName.NOW, (a0, a1, a2, a3, a4), (r0, r1, r2, r3, r4))
         self._growth_pages = self._now.reserved[2], self._now.reserved[3]
         self._occupancies: dict[tuple[Counts, Counts], Occupancy] = {}
         self._limits = _counts([ledger.capacity.of(axis) for axis in Axis])
@@ -185,8 +184,8 @@ def _pool_needs(post: PostState) -> tuple[PoolNeeds, PoolNeeds]:
 
 
 def _pairs(allocated: Counts, reserved: Counts) -> OccupancyCounts:
-    one, two, three, four, five = zip(allocated, reserved, strict=True)
-    return one, two, three, four, five
+    (a0, a1, a2, a3, a4), (r0, r1, r2, r3, r4) = allocated, reserved
+    return (a0, r0), (a1, r1), (a2, r2), (a3, r3), (a4, r4)
 
 
 def _counts(values: list[int]) -> Counts:
