@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.faults.faulty_machine import breaking as breaking
     from ninfer_lab.lab.faults.trained_world import trained_world as trained_world
     from ninfer_lab.lab.faults.trial import fault_table as fault_table
+    from ninfer_lab.lab.kernel_study.study import KernelStudy as KernelStudy
     from ninfer_lab.lab.serving import open_engine as open_engine
     from ninfer_lab.lab.serving import tiny_checkpoint as tiny_checkpoint
     from ninfer_lab.lab.tiny_model.phrases import FactKind as FactKind
@@ -42,6 +43,7 @@ _HOME_OF_NAME = {
     "EngineOptions": "contract.options",
     "FactKind": "lab.tiny_model.phrases",
     "Fault": "lab.faults.fault",
+    "KernelStudy": "lab.kernel_study.study",
     "Numerics": "contract.numerics",
     "RequestOptions": "contract.options",
     "Sampling": "contract.options",
@@ -66,6 +68,7 @@ __all__ = [
     "EngineOptions",
     "FactKind",
     "Fault",
+    "KernelStudy",
     "Numerics",
     "RequestOptions",
     "Sampling",
