@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.faults.faulty_machine import breaking as breaking
     from ninfer_lab.lab.faults.trained_world import trained_world as trained_world
     from ninfer_lab.lab.faults.trial import fault_table as fault_table
+    from ninfer_lab.lab.kernel_study.study import KernelStudy as KernelStudy
     from ninfer_lab.lab.ledger_bench import Fate as Fate
     from ninfer_lab.lab.ledger_bench import LedgerBench as LedgerBench
     from ninfer_lab.lab.ledger_bench import Wanted as Wanted
@@ -53,6 +54,7 @@ _HOME_OF_NAME = {
     "FactKind": "lab.tiny_model.phrases",
     "Fate": "lab.ledger_bench",
     "Fault": "lab.faults.fault",
+    "KernelStudy": "lab.kernel_study.study",
     "LedgerBench": "lab.ledger_bench",
     "LedgerDesk": "lab.widgets.ledger_desk",
     "Numerics": "contract.numerics",
@@ -95,6 +97,7 @@ __all__ = [
     "FactKind",
     "Fate",
     "Fault",
+    "KernelStudy",
     "LedgerBench",
     "LedgerDesk",
     "Numerics",
