@@ -39,8 +39,8 @@ bench: setup-test ## measure against transformers; prints the table of the READM
 bench-kernels: setup-test ## on a GPU: time of every kernel against the GPU's own limits and the usual library
 	$(BIN)/python kernels/bench/gpu_table.py
 
-kernels-table: setup-test ## compile every shipped kernel for every chip (no GPU needed); prints the table
-	$(BIN)/python -m ninfer_kernels.ahead_of_time
+kernels-table: setup-test ## compile every shipped kernel for every chip, no GPU needed; the table of kernels/README.md
+	$(BIN)/python -m ninfer_kernels.ahead_of_time --readme kernels/README.md
 
 soak: setup-test ## the long random tests, from new seeds (printed when one fails)
 	$(BIN)/pytest --soak tests

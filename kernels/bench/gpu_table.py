@@ -2,7 +2,8 @@
 
 Owns the command, the measurement and the table. `python kernels/bench/gpu_table.py` measures; with
 `--check` it runs every case once on a small shape wherever this process runs its kernels, a GPU or
-the interpreter, and measures nothing.
+the interpreter, and measures nothing. Flash-linear-attention is compared with where it is
+installed.
 Does not know what is measured (`cases`).
 """
 
@@ -37,7 +38,19 @@ SMALL = FamilyShape(
 )
 """A shape that the interpreter is through with in seconds."""
 
-HEAD = ("op", "geometry", "dtype", "work", "us", "GB/s", "TFLOP/s", "of the ceiling", "library")
+HEAD = (
+    "op",
+    "geometry",
+    "dtype",
+    "work",
+    "time, us",
+    "MB",
+    "GFLOP",
+    "GB/s",
+    "TFLOP/s",
+    "of the ceiling",
+    "the usual library",
+)
 
 NO_GPU = (
     "kernels/bench: found no GPU that torch can use; legal: a machine with one. Without, "
@@ -146,13 +159,15 @@ def _measured(case: Case, geometry: str, dtype: torch.dtype, ceiling: Ceiling) -
     library = "–"
     if case.rival is not None:
         name, run = case.rival
-        library = f"{_seconds(run) / seconds:.2f} x as fast as {name}"
+        library = f"{_seconds(run) / seconds:.2f} times as fast as {name}"
     return [
         case.op,
         geometry,
         str(dtype).removeprefix("torch."),
         case.work,
         f"{seconds * 1e6:.1f}",
+        f"{case.moved_bytes / 1e6:.2f}",
+        f"{case.operations / 1e9:.3f}",
         f"{case.moved_bytes / seconds / 1e9:.0f}",
         f"{case.operations / seconds / 1e12:.2f}",
         f"{least / seconds:.0%}",

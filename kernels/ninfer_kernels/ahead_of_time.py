@@ -25,6 +25,9 @@ import ninfer_kernels
 from ninfer_kernels.jit import interpreted
 from ninfer_kernels.launch_form import ELEMENT_TYPES, ShippedKernel
 
+TABLE_BEGINS = "<!-- table of `make kernels-table` -->"
+TABLE_ENDS = "<!-- end of the table -->"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chip:
@@ -152,18 +155,37 @@ def compile_for(shipped: ShippedKernel, chip: Chip) -> CompiledKernel:
 
 
 def markdown_table(lines: Sequence[CompiledKernel]) -> str:
-    """A row per kernel, geometry and type; registers and shared KiB per chip."""
+    """A row per kernel, type and form; geometries that need the same share one."""
     chips = list(dict.fromkeys(line.chip for line in lines))
-    head = ["op", "kernel", "geometry", "dtype", "warps"]
-    rows = [head + [f"{chip}: registers, shared KiB" for chip in chips], ["---"] * (5 + len(chips))]
-    forms: dict[tuple[str, ...], dict[str, CompiledKernel]] = {}
+    forms: dict[tuple[str, ...], dict[str, str]] = {}
     for line in lines:
-        key = (line.op, f"`{line.kernel}`", line.geometry, line.dtype, str(line.warps))
-        forms.setdefault(key, {})[line.chip] = line
-    rows += [
-        [*key, *(_cell(by_chip.get(chip)) for chip in chips)] for key, by_chip in forms.items()
+        key = (line.op, f"`{line.kernel}`", line.dtype, str(line.warps), line.geometry)
+        forms.setdefault(key, {})[line.chip] = _cell(line)
+    geometries: dict[tuple[str, ...], list[str]] = {}
+    for (*kernel, geometry), cells in forms.items():
+        needs = (*kernel, *(cells.get(chip, "–") for chip in chips))
+        geometries.setdefault(needs, []).append(geometry)
+    # By kernel and type, sizes as they were declared: sorting is stable.
+    ordered = sorted(geometries.items(), key=lambda form: form[0][:3])
+    rows = [
+        ["op", "kernel", "dtype", "warps", "geometry", *chips],
+        ["---"] * (5 + len(chips)),
+        *([*needs[:4], ", ".join(names), *needs[4:]] for needs, names in ordered),
     ]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def with_table(readme: str, table: str) -> str:
+    """The text with what stands between the two markers replaced.
+
+    Raises:
+        ValueError: A marker is missing.
+    """
+    before, opened, rest = readme.partition(TABLE_BEGINS)
+    _, closed, after = rest.partition(TABLE_ENDS)
+    if not opened or not closed:
+        raise ValueError(f"found no place for the table; legal: {TABLE_BEGINS} … {TABLE_ENDS}")
+    return f"{before}{opened}\n{table}\n{closed}{after}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -172,6 +194,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sample", action="store_true", help="one geometry per kernel and chip")
     parser.add_argument("--json", action="store_true", help="a list of objects, not a table")
     parser.add_argument("--only", default="", help="ops whose folder's name holds this")
+    parser.add_argument("--readme", type=Path, help="also write the table between its markers")
     options = parser.parse_args(arguments)
     kernels = list(shipped_kernels(options.only))
     if options.sample:
@@ -181,6 +204,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.write(json.dumps([asdict(line) for line in lines], indent=1) + "\n")
     else:
         sys.stdout.write(markdown_table(lines) + "\n")
+    if options.readme is not None:
+        text = options.readme.read_text()
+        options.readme.write_text(with_table(text, markdown_table(lines)))
     unfit = [line for line in lines if not line.fits]
     for line in unfit:
         sys.stderr.write(f"does not fit: {line}\n")
@@ -232,12 +258,14 @@ def _name(shipped: ShippedKernel) -> str:
     return name
 
 
-def _cell(line: CompiledKernel | None) -> str:
-    if line is None:
-        return "–"
-    spilled = f", **{line.spilled_bytes} B spilled**" if line.spilled_bytes else ""
+def _cell(line: CompiledKernel) -> str:
+    """Registers, and shared memory where any is asked for."""
+    kib = f"{line.shared_bytes / 1024:g} KiB"
+    size = kib if line.shared_bytes >= 1024 else f"{line.shared_bytes} B"
+    shared = f", {size}" if line.shared_bytes else ""
     over = " **over**" if line.shared_bytes > line.shared_limit_bytes else ""
-    return f"{line.registers}, {line.shared_bytes / 1024:.1f}{over}{spilled}"
+    spilled = f", **{line.spilled_bytes} B spilled**" if line.spilled_bytes else ""
+    return f"{line.registers}{shared}{over}{spilled}"
 
 
 if __name__ == "__main__":

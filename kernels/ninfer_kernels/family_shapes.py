@@ -2,7 +2,9 @@
 
 Owns the heads and widths of the dense Qwen3.5 sizes, two of which have the same mixers. A kernel
 runs on other shapes as well; these are the ones that are compiled ahead of time and listed.
-Does not know layers, weights or kernels. Source: the released configurations.
+Does not know layers, weights or kernels. Source: what decides State and KV is checked against the
+geometries of the public family; query heads and hidden sizes below 27B are as public pages tell
+them, for want of a configuration to read.
 """
 
 from __future__ import annotations

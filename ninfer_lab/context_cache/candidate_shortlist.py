@@ -32,18 +32,21 @@ def shortlist(
     One pass over the prompt gives the digests of all frontiers.
     """
     tokens = request.prompt.tokens
-    entries = tuple(
-        ShortlistEntry(owner=owner, checkpoint=checkpoint)
+    tokens_count = len(tokens)
+    reachable = [
+        (owner, checkpoint)
         for owner in owners
-        for checkpoint in owner.checkpoints
-        if checkpoint.frontier_tokens < len(tokens)
-    )
-    frontiers = sorted({entry.checkpoint.frontier_tokens for entry in entries})
+        for checkpoint in owner.state.checkpoints
+        if checkpoint.frontier_tokens < tokens_count
+    ]
+    frontiers = sorted({checkpoint.frontier_tokens for _, checkpoint in reachable})
     digests = dict(zip(frontiers, tokens.prefix_digests(frontiers), strict=True))
     return tuple(
-        entry
-        for entry in entries
-        if entry.checkpoint.prefix_digest == digests[entry.checkpoint.frontier_tokens]
+        [
+            ShortlistEntry(owner=owner, checkpoint=checkpoint)
+            for owner, checkpoint in reachable
+            if checkpoint.prefix_digest == digests[checkpoint.frontier_tokens]
+        ]
     )
 
 

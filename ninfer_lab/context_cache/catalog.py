@@ -47,11 +47,14 @@ class Catalog:
 
     def owners(self) -> tuple[PrivateOwner, ...]:
         """Catalogued owners, in slot order."""
-        return tuple(slot for slot in self._slots if isinstance(slot, PrivateOwner))
+        return tuple([slot for slot in self._slots if isinstance(slot, PrivateOwner)])
 
     def vacant_slot(self) -> CatalogSlotId | None:
         """The lowest slot nobody has or is promised."""
-        return next((CatalogSlotId(i) for i, slot in enumerate(self._slots) if slot is None), None)
+        for i, slot in enumerate(self._slots):
+            if slot is None:
+                return CatalogSlotId(i)
+        return None
 
     def slot_of(self, owner: OwnerId) -> CatalogSlotId:
         """Where a catalogued owner sits."""

@@ -46,7 +46,7 @@ from ninfer_lab.contract.ids import (
     SessionKey,
 )
 from ninfer_lab.contract.options import CacheMode, ContextCache, ResolvedOptions
-from ninfer_lab.contract.plan import ActivationIntent
+from ninfer_lab.contract.plan import ActivationIntent, PlannedCapture
 from ninfer_lab.contract.program_api import ProgramApi
 from ninfer_lab.contract.result import (
     Aborted,
@@ -197,6 +197,7 @@ class ResourceManager:
                 borrower=chosen,
                 donors=tuple(donors.values()),
                 protected=tuple(o.ref for o in self._catalog.owners() if o.id in leant_on),
+                captures=self._captures(chosen.target.candidate),
             )
         )
 
@@ -299,6 +300,10 @@ class ResourceManager:
         )
         return (root, *(v for v in verified if isinstance(v, AdmissionCandidate)))
 
+    def _captures(self, candidate: AdmissionCandidate) -> tuple[PlannedCapture, ...]:
+        """Checkpoints that it would leave on its way."""
+        return wanted_captures(candidate) if self._reads(candidate.request) else ()
+
     def _reads(self, request: AdmissionRequest) -> bool:
         return self._enabled and request.mode is CacheMode.READ_WRITE
 
@@ -316,7 +321,7 @@ class ResourceManager:
         intent = ActivationIntent(
             lane=_lane(request),
             destination=destination,
-            captures=() if destination is None else wanted_captures(candidate),
+            captures=() if destination is None else self._captures(candidate),
         )
         self._opened = _Opened(
             transaction=self._program.start(self._program.seal(chosen, intent)),

@@ -25,6 +25,7 @@ class SessionIndex:
 
     def __init__(self) -> None:
         self._bindings: dict[SessionKey, SessionBinding] = {}
+        self._keys: dict[OwnerId, SessionKey] = {}
 
     def bind(self, key: SessionKey, owner: OwnerId, publication_order: int) -> bool:
         """Binds unless a later request already did.
@@ -36,14 +37,17 @@ class SessionIndex:
         if standing is not None and standing.publication_order >= publication_order:
             return False
         self.forget(owner)
+        if standing is not None:
+            self._keys.pop(standing.owner, None)
         self._bindings[key] = SessionBinding(owner=owner, publication_order=publication_order)
+        self._keys[owner] = key
         return True
 
     def forget(self, owner: OwnerId) -> None:
         """The owner is gone or belongs to nobody now."""
-        for key, binding in tuple(self._bindings.items()):
-            if binding.owner == owner:
-                del self._bindings[key]
+        key = self._keys.pop(owner, None)
+        if key is not None:
+            del self._bindings[key]
 
     def owner_of(self, key: SessionKey) -> OwnerId | None:
         """What a session is bound to."""
@@ -51,4 +55,4 @@ class SessionIndex:
         return None if binding is None else binding.owner
 
     def key_of(self, owner: OwnerId) -> SessionKey | None:
-        return next((k for k, binding in self._bindings.items() if binding.owner == owner), None)
+        return self._keys.get(owner)

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 
 from ninfer_lab.contract.candidate import AdmissionRequest
 from ninfer_lab.contract.ids import OwnerRef, SequenceHandle
+from ninfer_lab.contract.plan import PlannedCapture
 from ninfer_lab.contract.target import Assessment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackfillQuestion:
-    """Would the head still find room once the donors have ended, with the borrower running on?
+    """Would the head come in at the same ends of its donors, with the borrower running on?
 
     Attributes:
         head: The blocked request, as the root that it can always fall back to.
@@ -24,9 +25,12 @@ class BackfillQuestion:
             when it became blocked. Earlier borrowers are none, so that no chain of borrowers can
             put the head off.
         protected: Inactive owners that requests other than the donors lean on.
+        captures: Checkpoints that the borrower would leave on its way: optional, and yet they
+            would take what the head needs.
     """
 
     head: AdmissionRequest
     borrower: Assessment
     donors: tuple[SequenceHandle, ...]
     protected: tuple[OwnerRef, ...]
+    captures: tuple[PlannedCapture, ...] = ()

@@ -3,12 +3,17 @@
 Owns the fixed capacity vector and its counterpart, the occupancy of one state. The axes are
 independent (CAP-2): there is no sum over them anywhere, so none is defined. What one owner alone
 holds is another view with a type of its own (ACC-3). Does not know which object uses what.
+
+An occupancy is told of every stage of every target and after every forward: a named tuple, which is
+made fastest.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
+from typing import NamedTuple
 
 
 class KvPool(Enum):
@@ -19,6 +24,8 @@ class KvPool(Enum):
     BACKEND = "backend"
     """A speculative backend's layers."""
 
+    __hash__ = object.__hash__  # members are compared by identity, and an Enum hashes its name
+
 
 class Axis(Enum):
     """One physical resource dimension, named with its unit."""
@@ -28,6 +35,8 @@ class Axis(Enum):
     DEVICE_KV = "device KV pages"
     DEVICE_BACKEND_KV = "device backend KV pages"
     HOST_KV = "host KV bytes"
+
+    __hash__ = object.__hash__  # as of a pool
 
     @classmethod
     def of_device_pool(cls, pool: KvPool) -> Axis:
@@ -131,8 +140,7 @@ class Capacity:
         return self.host_kv.granules_count // granules if granules else 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AxisUse:
+class AxisUse(NamedTuple):
     """One axis of one state. A unit is allocated or reserved, never both (ACC-2)."""
 
     axis: Axis
@@ -157,8 +165,7 @@ class AxisUse:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Occupancy:
+class Occupancy(NamedTuple):
     """Used_r of every axis: global occupancy, never an owner's share (ACC-3)."""
 
     device_state: AxisUse
@@ -170,33 +177,19 @@ class Occupancy:
     @classmethod
     def of(cls, capacity: Capacity, counts: OccupancyCounts) -> Occupancy:
         """Puts what is allocated and reserved against the capacity."""
-        state, host_state, pages, backend_pages, host_kv = (
-            AxisUse(
-                axis=axis,
-                allocated_count=allocated,
-                reserved_count=reserved,
-                capacity_count=capacity.of(axis),
-            )
-            for axis, (allocated, reserved) in zip(Axis, counts, strict=True)
-        )
+        state, host_state, pages, backend_pages, host_kv = counts
         return cls(
-            device_state=state,
-            host_state=host_state,
-            device_kv=pages,
-            device_backend_kv=backend_pages,
-            host_kv=host_kv,
+            _use(Axis.DEVICE_STATE, *state, capacity.device_state_slots),
+            _use(Axis.HOST_STATE, *host_state, capacity.host_state_slots),
+            _use(Axis.DEVICE_KV, *pages, capacity.device_kv_pages),
+            _use(Axis.DEVICE_BACKEND_KV, *backend_pages, capacity.device_backend_kv_pages),
+            _use(Axis.HOST_KV, *host_kv, capacity.host_kv.capacity_bytes),
         )
 
     @property
     def axes(self) -> tuple[AxisUse, ...]:
         """Every axis, in the order of `Axis`."""
-        return (
-            self.device_state,
-            self.host_state,
-            self.device_kv,
-            self.device_backend_kv,
-            self.host_kv,
-        )
+        return tuple(self)
 
     def on(self, axis: Axis) -> AxisUse:
         """The use of one axis."""
@@ -211,6 +204,11 @@ class Occupancy:
         """Axes that this engine has; the others say nothing."""
         return "; ".join(str(use) for use in self.axes if use.capacity_count or use.used_count)
 
+
+REMEMBERED_USES = 4_096
+"""From one occupancy to the next most axes stand still, and equal uses may be one value."""
+
+_use = lru_cache(REMEMBERED_USES)(AxisUse)
 
 OccupancyCounts = tuple[
     tuple[int, int], tuple[int, int], tuple[int, int], tuple[int, int], tuple[int, int]

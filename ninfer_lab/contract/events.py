@@ -2,7 +2,7 @@
 
 Owns the event types. They are facts about the past: nothing in the engine reads them back. Times
 are on the engine's clock. Request fields follow the original engine's request log where it has them
-(RCD-3). What is told of every forward is a named tuple, which is made fastest.
+(RCD-3). What is told of every forward or request is a named tuple, which is made fastest.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from ninfer_lab.contract.transaction import TransactionPhase
 from ninfer_lab.contract.work import ForwardPhase, StateAccess
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestSubmitted:
+class RequestSubmitted(NamedTuple):
     """A prompt was prepared and joined the queue."""
 
     at_ns: int
@@ -41,8 +40,7 @@ class RequestSubmitted:
     rewrite_boundaries: tuple[RewriteBoundary, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestBlocked:
+class RequestBlocked(NamedTuple):
     """The head could not be admitted now; it is looked at again after `revision` (RES-1)."""
 
     at_ns: int
@@ -52,8 +50,7 @@ class RequestBlocked:
     report: SearchReport
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestAdmitted:
+class RequestAdmitted(NamedTuple):
     """A request became Active.
 
     Attributes:
@@ -96,8 +93,7 @@ class TransitionStarted:
     work: MachineWork
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TransitionEnded:
+class TransitionEnded(NamedTuple):
     """A transition reached a stable end; a commit's `RequestAdmitted` follows.
 
     Told of those that took time, after their `TransitionStarted`; and of those that were given up
@@ -157,8 +153,7 @@ class ForwardRan(NamedTuple):
     occupancy: Occupancy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaptureTried:
+class CaptureTried(NamedTuple):
     """A frontier was reached where a checkpoint was wanted."""
 
     at_ns: int
@@ -166,8 +161,7 @@ class CaptureTried:
     result: CaptureResult
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnerPublished:
+class OwnerPublished(NamedTuple):
     """A finished request left an inactive owner behind."""
 
     at_ns: int
@@ -176,8 +170,7 @@ class OwnerPublished:
     checkpoints: tuple[CheckpointSummary, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestFinished:
+class RequestFinished(NamedTuple):
     """The end of a request, whatever the end was, in the request log's words (RCD-3).
 
     Attributes:

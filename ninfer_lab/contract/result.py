@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from ninfer_lab.contract.candidate import AdmissionCandidate
 from ninfer_lab.contract.checkpoint import CheckpointSummary
@@ -118,8 +119,7 @@ class CaptureOutcome(Enum):
     NOT_WANTED = "nothing is captured at this frontier"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaptureResult:
+class CaptureResult(NamedTuple):
     """One wanted checkpoint.
 
     Attributes:

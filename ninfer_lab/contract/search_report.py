@@ -6,8 +6,9 @@ Does not know how the search went about it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from ninfer_lab.contract.candidate import ReusePath, SourceDisposition
 from ninfer_lab.contract.ids import CheckpointId, OwnerId
@@ -16,8 +17,7 @@ from ninfer_lab.contract.target import Assessment, Stage, StateTransition, Viola
 from ninfer_lab.contract.target_cost import TargetCost
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TargetVerdict:
+class TargetVerdict(NamedTuple):
     """One target as it was judged.
 
     Attributes:
@@ -245,8 +245,11 @@ class SearchReport:
         told of the winner alone: of the others their violations say what was short.
         """
         if len(self.verdicts) <= DECISION_VERDICTS:
+            winner = self.winner
+            if not any(v.stages for v in self.verdicts if v is not winner):
+                return self
             brief = self._with_stages_of_winner(self.verdicts)
-            return self if brief == self.verdicts else replace(self, verdicts=brief)
+            return SearchReport(verdicts=brief, chosen=self.chosen, omitted=self.omitted)
         deepest = next(
             (i for i, v in enumerate(self.verdicts) if v.reuse_tokens == self.best_offered_tokens),
             None,
@@ -269,7 +272,9 @@ class SearchReport:
         self, verdicts: tuple[TargetVerdict, ...]
     ) -> tuple[TargetVerdict, ...]:
         winner = self.winner
-        return tuple(v if v is winner or not v.stages else replace(v, stages=()) for v in verdicts)
+        return tuple(
+            [v if v is winner or not v.stages else v._replace(stages=()) for v in verdicts]
+        )
 
     def __str__(self) -> str:
         lines = [

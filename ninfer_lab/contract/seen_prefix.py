@@ -6,21 +6,19 @@ nothing decides from it. Does not know what became of a checkpoint; the events t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ninfer_lab.contract.ids import CheckpointRef
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeenCheckpoint:
+class SeenCheckpoint(NamedTuple):
     """A checkpoint that once stood at a frontier of this very prefix."""
 
     ref: CheckpointRef
     frontier_tokens: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeenPrefix:
+class SeenPrefix(NamedTuple):
     """What a prompt shares with everything remembered.
 
     Attributes:

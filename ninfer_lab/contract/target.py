@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from ninfer_lab.contract.candidate import AdmissionCandidate
 from ninfer_lab.contract.capacity import Axis, Occupancy
@@ -108,8 +109,7 @@ class StageName(Enum):
     """The sequence is active; replicas that writing makes stale are gone."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class Stage(NamedTuple):
     """One ordered stage and the occupancy it reaches."""
 
     name: StageName
@@ -143,8 +143,7 @@ class Violation:
         return f"{where}: {self.used_count} used > {self.capacity_count} there are"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assessment:
+class Assessment(NamedTuple):
     """Program's verdict on one target, bound to one revision; it reads only (REV-1).
 
     Attributes:

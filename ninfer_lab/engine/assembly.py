@@ -143,17 +143,49 @@ def assemble_simulated(options: EngineOptions, parts: SimulatedParts) -> Engine:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BareProgram:
+    """Program alone, and what it runs on: for work by hand, with no policy and no step loop.
+
+    Attributes:
+        machine: Without tensors; forwards go to it directly.
+        clock: Moves only where somebody waits on it.
+        options: As resolved for the device.
+    """
+
+    program: Program
+    machine: MachineApi
+    clock: VirtualClock
+    options: ResolvedOptions
+
+
 def assemble_program(
-    options: EngineOptions, device: SimulatedDevice, tokens: TokenSource
-) -> Program:
-    """Program alone, on a machine without tensors: for looking at plans, one by one.
+    options: EngineOptions,
+    device: SimulatedDevice,
+    tokens: TokenSource,
+    *,
+    failing_transfers: frozenset[int] = frozenset(),
+) -> BareProgram:
+    """Program on a machine without tensors: for looking at plans and transitions, one by one.
+
+    Args:
+        options: Capacities.
+        device: How long copies take, and how large they are.
+        tokens: What forwards draw.
+        failing_transfers: Seeded faults, by ordinal.
 
     Raises:
         OptionsError: As `assemble_simulated`.
     """
-    resolved = _resolved_for(options, device)
-    time = ChargedTime(device, resolved.capacity.host_kv, VirtualClock())
-    return Program(resolved, SimulatedMachine(time, tokens))
+    resolved, clock = _resolved_for(options, device), VirtualClock()
+    machine = SimulatedMachine(
+        ChargedTime(device, resolved.capacity.host_kv, clock),
+        tokens,
+        failing_transfers=failing_transfers,
+    )
+    return BareProgram(
+        program=Program(resolved, machine), machine=machine, clock=clock, options=resolved
+    )
 
 
 def _resolved_for(options: EngineOptions, device: SimulatedDevice) -> ResolvedOptions:

@@ -26,9 +26,10 @@ from ninfer_lab.contract.output import AcceptedText, FinishReason
 from ninfer_lab.contract.prompt import PromptInput
 from ninfer_lab.contract.recording_options import DECISIONS_ONLY, RecordingOptions
 from ninfer_lab.contract.result import CaptureOutcome, SequenceEnd
-from ninfer_lab.contract.work import ForwardResult, ForwardStep
+from ninfer_lab.contract.work import ForwardStep
 from ninfer_lab.engine.admission_boundary import AdmissionBoundary
 from ninfer_lab.engine.interrupts import deferred_interrupts
+from ninfer_lab.engine.machine_waits import computed, wait_for_work_in_flight
 from ninfer_lab.engine.narration import Narrator
 from ninfer_lab.engine.preparation import Preparation
 from ninfer_lab.engine.request import PendingEnd, Request, RequestOutcome
@@ -157,7 +158,7 @@ class Engine:
         ]
         step = ForwardStep(phase=choice.phase, rows=tuple(rows))
         try:
-            result = self._compute(step)
+            result = computed(self._machine, self._clock, step)
         except (InvariantBroken, AssertionError):
             raise
         except Exception as error:  # the machine's own: these rows are lost, the engine is not
@@ -184,13 +185,6 @@ class Engine:
         for request in short:
             self._settle(request, FinishReason.LENGTH)
         return [request for request in requests if request not in short]
-
-    def _compute(self, step: ForwardStep) -> ForwardResult:
-        self._machine.submit(step)
-        completion_ns = self._machine.next_completion_ns()
-        assert completion_ns is not None
-        self._clock.wait_until(completion_ns)
-        return self._machine.take_result()
 
     def _accept(self, request: Request, token: int, now_ns: int) -> None:
         if request.first_token_ns is None:
@@ -230,9 +224,7 @@ class Engine:
 
     def _wait_for_transfer(self) -> None:
         """Nothing else can run: time passes until the copies have arrived."""
-        completion_ns = self._machine.next_completion_ns()
-        assert completion_ns is not None
-        self._clock.wait_until(completion_ns)
+        wait_for_work_in_flight(self._machine, self._clock)
 
     def _conclude(
         self, request: Request, answer: AcceptedText, *, error: str | None = None
@@ -284,7 +276,8 @@ class Engine:
     def cancel(self, request: RequestId) -> None:
         """Takes a request back; one that has ended is left as it is.
 
-        What its state has consumed stays reusable, as after a regular end.
+        What its state has consumed stays reusable, as after a regular end. One that runs beside
+        somebody's transition ends when that is closed (`has_ended`).
         """
         self._require_usable()
         running = self._requests.get(request)
@@ -314,6 +307,10 @@ class Engine:
         else:
             self._scheduler.withdraw(request.id)
             self._refuse(request, FinishReason.CANCELLED, None)
+
+    def has_ended(self, request: RequestId) -> bool:
+        """Whether `outcome` knows it."""
+        return request in self._outcomes
 
     def outcome(self, request: RequestId) -> RequestOutcome:
         """What remains of an ended request.

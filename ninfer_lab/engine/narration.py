@@ -218,9 +218,9 @@ class Narrator:
     def _look(self) -> Occupancy:
         """The occupancy now; while it stands still, one value for all events."""
         occupancy = self._controller.occupancy()
-        if occupancy != self._occupancy:
+        if self._occupancy is None or occupancy != self._occupancy:
             self._occupancy = occupancy
-        return self._occupancy or occupancy
+        return self._occupancy
 
 
 def _ending(aborted: AdmissionAborted | None) -> TransitionEnding:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 from ninfer_lab.contract.events import (
     Event,
@@ -71,7 +70,7 @@ class Recorder:
         if event.report is None or self._options.keeps_targets_of(event.request):
             return event
         decision = event.report.decision()
-        return event if decision is event.report else replace(event, report=decision)
+        return event if decision is event.report else event._replace(report=decision)
 
     def __iter__(self) -> Iterator[Event]:
         return iter(tuple(self._events))

@@ -27,6 +27,9 @@ class RetainedOutcomes:
         if len(self._outcomes) > RETAINED_OUTCOMES:
             self._outcomes.popitem(last=False)
 
+    def __contains__(self, request: RequestId) -> bool:
+        return request in self._outcomes
+
     def of(self, request: RequestId) -> RequestOutcome:
         """What remains of an ended request.
 

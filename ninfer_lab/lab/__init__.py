@@ -17,36 +17,56 @@ if TYPE_CHECKING:
     from ninfer_lab.contract.options import EngineOptions as EngineOptions
     from ninfer_lab.contract.options import RequestOptions as RequestOptions
     from ninfer_lab.contract.options import Sampling as Sampling
+    from ninfer_lab.contract.options import SpeculativeBackend as SpeculativeBackend
     from ninfer_lab.engine.assembly import TorchParts as TorchParts
+    from ninfer_lab.lab import engine_trials as engine_trials
     from ninfer_lab.lab import experiments as experiments
     from ninfer_lab.lab import explain as explain
     from ninfer_lab.lab import figures as figures
     from ninfer_lab.lab import laws as laws
     from ninfer_lab.lab import stories as stories
     from ninfer_lab.lab import tables as tables
+    from ninfer_lab.lab import transition_trials as transition_trials
     from ninfer_lab.lab import worlds as worlds
     from ninfer_lab.lab.chat import Chat as Chat
     from ninfer_lab.lab.faults.fault import Fault as Fault
     from ninfer_lab.lab.faults.faulty_machine import breaking as breaking
     from ninfer_lab.lab.faults.trained_world import trained_world as trained_world
     from ninfer_lab.lab.faults.trial import fault_table as fault_table
+    from ninfer_lab.lab.kernel_study.study import KernelStudy as KernelStudy
+    from ninfer_lab.lab.ledger_bench import Fate as Fate
+    from ninfer_lab.lab.ledger_bench import LedgerBench as LedgerBench
+    from ninfer_lab.lab.ledger_bench import Wanted as Wanted
+    from ninfer_lab.lab.ledger_bench import demoting as demoting
+    from ninfer_lab.lab.ledger_bench import evicting as evicting
     from ninfer_lab.lab.serving import open_engine as open_engine
     from ninfer_lab.lab.serving import tiny_checkpoint as tiny_checkpoint
     from ninfer_lab.lab.tiny_model.phrases import FactKind as FactKind
     from ninfer_lab.lab.traces.reading import read_trace as read_trace
     from ninfer_lab.lab.traces.replay import replay as replay
+    from ninfer_lab.lab.widgets.ledger_desk import LedgerDesk as LedgerDesk
+    from ninfer_lab.lab.widgets.transition_desk import TransitionDesk as TransitionDesk
 
 _HOME_OF_NAME = {
     "CacheMode": "contract.options",
     "Chat": "lab.chat",
     "EngineOptions": "contract.options",
     "FactKind": "lab.tiny_model.phrases",
+    "Fate": "lab.ledger_bench",
     "Fault": "lab.faults.fault",
+    "KernelStudy": "lab.kernel_study.study",
+    "LedgerBench": "lab.ledger_bench",
+    "LedgerDesk": "lab.widgets.ledger_desk",
     "Numerics": "contract.numerics",
     "RequestOptions": "contract.options",
     "Sampling": "contract.options",
+    "SpeculativeBackend": "contract.options",
     "TorchParts": "engine.assembly",
+    "TransitionDesk": "lab.widgets.transition_desk",
+    "Wanted": "lab.ledger_bench",
     "breaking": "lab.faults.faulty_machine",
+    "demoting": "lab.ledger_bench",
+    "evicting": "lab.ledger_bench",
     "fault_table": "lab.faults.trial",
     "open_engine": "lab.serving",
     "read_trace": "lab.traces.reading",
@@ -58,19 +78,39 @@ _HOME_OF_NAME = {
 them.
 """
 
-_MODULES = ("experiments", "explain", "figures", "laws", "stories", "tables", "worlds")
+_MODULES = (
+    "engine_trials",
+    "experiments",
+    "explain",
+    "figures",
+    "laws",
+    "stories",
+    "tables",
+    "transition_trials",
+    "worlds",
+)
 
 __all__ = [
     "CacheMode",
     "Chat",
     "EngineOptions",
     "FactKind",
+    "Fate",
     "Fault",
+    "KernelStudy",
+    "LedgerBench",
+    "LedgerDesk",
     "Numerics",
     "RequestOptions",
     "Sampling",
+    "SpeculativeBackend",
     "TorchParts",
+    "TransitionDesk",
+    "Wanted",
     "breaking",
+    "demoting",
+    "engine_trials",
+    "evicting",
     "experiments",
     "explain",
     "fault_table",
@@ -83,6 +123,7 @@ __all__ = [
     "tables",
     "tiny_checkpoint",
     "trained_world",
+    "transition_trials",
     "worlds",
 ]
 

@@ -1,8 +1,9 @@
 """What does the engine's past and present look like on paper?
 
-Owns the matplotlib figures of a run: occupancy over forwards, and (`placement_map`) the placement
-of every slot and page at one moment. Reads events and snapshots only; a figure says its units,
-names its colours, and needs no kernel.
+Owns the matplotlib figure of occupancy over forwards, and the one name under which notebooks find
+every other: the placement of every slot and page, a checkpoint's anatomy, reclaim and what does not
+fit, the ways into a request, a transition's stages and endings, runs over time. Reads events and
+snapshots only; a figure says its units, names its colours, and needs no kernel.
 """
 
 from __future__ import annotations
@@ -18,10 +19,28 @@ from ninfer_lab.contract.events import Event, ForwardRan
 from ninfer_lab.contract.ids import RequestId
 from ninfer_lab.contract.work import ForwardPhase
 from ninfer_lab.lab import palette
+from ninfer_lab.lab.checkpoint_anatomy import anatomy
+from ninfer_lab.lab.ledger_figures import holdings, missing_hole, reclaim
 from ninfer_lab.lab.picture import Picture
 from ninfer_lab.lab.placement_map import placement
+from ninfer_lab.lab.run_figures import growth, timelines
+from ninfer_lab.lab.transition_figures import endings, stages
+from ninfer_lab.lab.way_figures import ways_in
 
-__all__ = ["Picture", "occupancy", "placement"]
+__all__ = [
+    "Picture",
+    "anatomy",
+    "endings",
+    "growth",
+    "holdings",
+    "missing_hole",
+    "occupancy",
+    "placement",
+    "reclaim",
+    "stages",
+    "timelines",
+    "ways_in",
+]
 
 
 def occupancy(events: Iterable[Event], *, title: str | None = None) -> Picture:

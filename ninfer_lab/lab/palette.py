@@ -21,6 +21,13 @@ CAPACITY_COLOUR = "#D55E00"
 PREFILL_COLOUR = "#E69F00"
 DECODE_COLOUR = "#009E73"
 
+DEVICE_COLOUR = "#0072B2"
+HOST_COLOUR = "#E69F00"
+"""The two tiers, where a picture is about tiers and not about owners; both at once is striped."""
+
+COPIED_COLOUR = "#CC79A7"
+"""What a copy within the Device has made."""
+
 
 def owner_colour(ordinal: int) -> str:
     """The colour of the ordinal-th owner."""

@@ -180,6 +180,10 @@ class StoryClient:
             limit_tokens = sent.ask.cancelled_after_tokens
             if limit_tokens is not None and sent.drawn_tokens >= limit_tokens:
                 self._engine.cancel(request)
+        # Who is taken back beside somebody's transition ends when that is closed; and who is taken
+        # back in the middle of its own closes it, so that others may end with it.
+        for request in tuple(self._running):
+            if self._engine.has_ended(request):
                 self._end(request)
 
     def _end(self, request: RequestId) -> None:

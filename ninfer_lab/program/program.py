@@ -53,11 +53,10 @@ from ninfer_lab.program.planning.backfill_proof import head_keeps_its_room
 from ninfer_lab.program.planning.exact_identity import compare
 from ninfer_lab.program.planning.explanation import Explainer
 from ninfer_lab.program.planning.ladder import ladder
+from ninfer_lab.program.planning.ledger_readied import LedgerReadied
 from ninfer_lab.program.planning.named_owners import require_current, require_destination
 from ninfer_lab.program.planning.planning_session import ProgramSession
-from ninfer_lab.program.planning.resource_projection import Projector, entitled_tokens
-from ninfer_lab.program.planning.stage_order import StageOrder
-from ninfer_lab.program.planning.transfer_work import machine_work
+from ninfer_lab.program.planning.resource_projection import entitled_tokens
 from ninfer_lab.program.storage.active_sequence import ActiveSequence
 from ninfer_lab.program.storage.ledger import Ledger
 from ninfer_lab.program.transactions.capture import capture
@@ -77,7 +76,7 @@ class Program:
         self._sealed: dict[PlanId, ResourcePlan] = {}
         self._running: RunningTransaction | None = None
         self._ids: Iterator[int] = count(1)
-        self._projector: tuple[tuple[int, int], Projector] | None = None
+        self._readied: LedgerReadied | None = None
 
     @property
     def resource_revision(self) -> int:
@@ -114,27 +113,13 @@ class Program:
 
     def assess(self, target: TargetSketch) -> Assessment:
         require_current(self._ledger, target)
-        projected = self._projector_now().candidate(target.candidate)
-        post = projected.project(target.outcomes)
-        order = StageOrder(self._ledger)
-        uses = order.uses(post)
-        return Assessment(
-            target=target,
-            resource_revision=self._resource_revision,
-            state=post.state,
-            cow_pages=post.copied_tail_pages,
-            stages=order.stages(uses),
-            work=machine_work(
-                self._ledger, self._options, target.candidate, projected.lineage.source, post
-            ),
-            violations=() if order.fits(uses, post) else order.violations(uses, post),
-        )
+        return self._ready().assess(target)
 
     def plan(
         self, candidates: Sequence[AdmissionCandidate], victims: Sequence[OwnerRef]
     ) -> ProgramSession:
         return ProgramSession(
-            self._projector_now(), self._resource_revision, candidates, victims, self.assess
+            self._ready().projector, self._resource_revision, candidates, victims, self.assess
         )
 
     def explain(self, assessment: Assessment) -> tuple[Explanation, ...]:
@@ -145,7 +130,7 @@ class Program:
         """
         self._require_current("assessment", assessment)
         target = assessment.target
-        projector = self._projector_now()
+        projector = self._ready().projector
         projected = projector.candidate(target.candidate)
         explainer = Explainer(
             projector,
@@ -174,22 +159,23 @@ class Program:
     def prove_backfill(self, proof: BackfillQuestion) -> bool:
         self._require_current("backfill", proof.borrower)
         target = proof.borrower.target
-        projected = self._projector_now().candidate(target.candidate)
+        projected = self._ready().projector.candidate(target.candidate)
         post = projected.project(target.outcomes)
         return proof.borrower.is_feasible and head_keeps_its_room(
             self._ledger, self._options, proof, projected, post
         )
 
-    def _projector_now(self) -> Projector:
+    def _ready(self) -> LedgerReadied:
         """The ledger made ready for projection; good for one revision.
 
         What an active sequence maps out of its guarantee moves no revision (REV-3) and does change
-        which replicas there are, so it is made ready anew when pages have been mapped.
+        which replicas there are and what is reserved, so it is made ready anew when pages have been
+        mapped; and always beside an open transition, which holds places for replicas to come.
         """
-        state = (self._resource_revision, self._ledger.present)
-        if self._projector is None or self._projector[0] != state:
-            self._projector = (state, Projector(self._ledger, self._options))
-        return self._projector[1]
+        revision, known = self._resource_revision, self._readied
+        if known is None or self._running is not None or not known.is_current(revision):
+            known = self._readied = LedgerReadied(self._ledger, self._options, revision)
+        return known
 
     # ── plans: sealed, remembered, used once ────────────────────────────────────────────────────
 
@@ -211,6 +197,7 @@ class Program:
         del self._sealed[plan.id]
         handle = TransactionHandle(id=TransactionId(next(self._ids)))
         self._running = RunningTransaction(handle.id, proven, self._ledger, self._machine)
+        self._readied = None
         return handle
 
     def advance(self, transaction: TransactionHandle) -> ResourceResult | None:
@@ -236,16 +223,13 @@ class Program:
         self._require_current("plan", plan.assessment)
         if self._running is not None:
             raise PlanRefused("plan", found="a transition is open", legal="one at a time (TXN-1)")
-        target = plan.assessment.target
-        projected = self._projector_now().candidate(target.candidate)
-        post = projected.project(target.outcomes)
-        order = StageOrder(self._ledger)
-        if not order.fits(order.uses(post), post):
+        projected = self._ready().projected(plan.assessment)
+        if not projected.fits:
             raise InvariantBroken(
                 "REV-1 revision", f"{plan.assessment} does not hold at its own revision"
             )
         handle = SequenceHandle(id=SequenceId(next(self._ids)), lane=plan.intent.lane)
-        return ProvenPlan(plan=plan, lineage=projected.lineage, post=post, handle=handle)
+        return ProvenPlan(plan=plan, lineage=projected.lineage, post=projected.post, handle=handle)
 
     def _require_current(self, what: str, assessment: Assessment) -> None:
         if assessment.resource_revision != self._resource_revision:

@@ -6,8 +6,8 @@ tokens, pages or slots.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from ninfer_lab.contract.ids import LaneId, RequestId
 
@@ -19,8 +19,7 @@ class LanePhase(Enum):
     DECODE = "decode"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActiveLane:
+class ActiveLane(NamedTuple):
     """One running request."""
 
     lane: LaneId

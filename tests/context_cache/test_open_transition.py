@@ -228,7 +228,11 @@ def test_an_owner_that_somebody_leans_on_is_not_idle() -> None:  # spec: ACT-4, 
 
 def test_a_borrower_is_proven_with_what_others_lean_on() -> None:  # spec: BKF-1
     world = tight(lanes=3)
-    donor = world.controller.admit(asked(world, range(600, 610), output=50))
+    # Two pages, for which both owners go to the Host.
+    assert isinstance(
+        world.controller.admit(asked(world, range(600, 610), output=60)), NeedsTransfer
+    )
+    donor = ended(world)
     assert isinstance(donor, Admitted)
     head = asked(world, range(700, 900), output=90, order=91, lane=1)  # five pages
     assert isinstance(world.controller.admit(head), TemporarilyBlocked)

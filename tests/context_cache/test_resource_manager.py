@@ -215,11 +215,11 @@ def test_a_full_catalog_makes_room_for_a_publication() -> None:  # spec: CAP-3
 @pytest.mark.parametrize("session", [None, "a"])
 def test_a_disabled_request_reads_nothing_and_leaves_nothing(session: str | None) -> None:
     world = world_of()  # spec: MODE-1, MODE-2
-    run(world, range(100), session="a")
+    world.finish(world.submit(prepared(range(100), closure=70), output=2, session="a"))
     before = world.snapshot
     tail = [*range(100), answer_to(range(100), 1)[0], 7]
     request = world.submit(
-        prepared(tail, closure=90), output=2, session=session, mode=CacheMode.DISABLED
+        prepared(tail, closure=70), output=2, session=session, mode=CacheMode.DISABLED
     )
     world.finish(request)
     assert start_of(world, request) == (ROOT, StateTransition.ROOT, 0)

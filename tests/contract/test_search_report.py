@@ -4,8 +4,6 @@ stages alone.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ninfer_lab.contract.candidate import ReusePath, SourceDisposition
@@ -46,8 +44,7 @@ ROOT = TargetVerdict(
     has_publication_slot=True,
     violations=(),
 )
-RESTORED = replace(
-    ROOT,
+RESTORED = ROOT._replace(
     path=ReusePath.PRIVATE_ENDPOINT,
     owner=OwnerId(3),
     disposition=SourceDisposition.CONSUME,
@@ -79,11 +76,11 @@ RESTORED = replace(
             " 5,000 bytes between tiers — fits",
         ),
         (
-            replace(ROOT, evicted=(OwnerId(1),), has_publication_slot=False),
+            ROOT._replace(evicted=(OwnerId(1),), has_publication_slot=False),
             "root, evict 1: reuse 0, compute 100, root — no catalog slot",
         ),
         (
-            replace(ROOT, violations=(SHORT, SHORT)),
+            ROOT._replace(violations=(SHORT, SHORT)),
             "root: reuse 0, compute 100, root — does not fit: at “destinations reserved” device"
             " state slots: 3 used > 2 there are (and 1 more)",
         ),
@@ -98,13 +95,13 @@ def test_a_verdict_is_one_sentence(verdict: TargetVerdict, said: str) -> None:
     [
         (ROOT, StopReason.IDENTITY_FITS),
         (RESTORED, StopReason.PRESSURE_FITS),
-        (replace(RESTORED, degraded=(), evicted=(OwnerId(1),)), StopReason.PRESSURE_FITS),
-        (replace(ROOT, degraded=(OwnerId(1),), evicted=(OwnerId(2),)), StopReason.PRESSURE_FITS),
-        (replace(ROOT, evicted=(OwnerId(1),)), StopReason.MAXIMAL_FITS),
+        (RESTORED._replace(degraded=(), evicted=(OwnerId(1),)), StopReason.PRESSURE_FITS),
+        (ROOT._replace(degraded=(OwnerId(1),), evicted=(OwnerId(2),)), StopReason.PRESSURE_FITS),
+        (ROOT._replace(evicted=(OwnerId(1),)), StopReason.MAXIMAL_FITS),
     ],
 )
 def test_why_a_search_stopped(verdict: TargetVerdict, reason: StopReason) -> None:
-    report = SearchReport(verdicts=(replace(ROOT, violations=(SHORT,)), verdict), chosen=1)
+    report = SearchReport(verdicts=(ROOT._replace(violations=(SHORT,)), verdict), chosen=1)
     assert report.stop_reason is report.decision().stop_reason is reason
     assert report.winner is verdict
     assert SearchReport(verdicts=report.verdicts, chosen=None).winner is None
@@ -117,12 +114,12 @@ def test_what_changes_others_is_no_identity() -> None:
 
 
 def test_a_decision_keeps_the_stages_of_the_winner_alone() -> None:  # spec: RCD-1
-    lost = replace(ROOT, violations=(SHORT,))
+    lost = ROOT._replace(violations=(SHORT,))
     decision = SearchReport(verdicts=(lost, RESTORED), chosen=1).decision()
-    assert decision.verdicts == (replace(lost, stages=()), RESTORED)
+    assert decision.verdicts == (lost._replace(stages=()), RESTORED)
     assert decision.decision() is decision
     blocked = SearchReport(verdicts=(lost,), chosen=None).decision()
-    assert blocked.verdicts == (replace(lost, stages=()),)
-    deeper = replace(lost, reuse_tokens=90)
+    assert blocked.verdicts == (lost._replace(stages=()),)
+    deeper = lost._replace(reuse_tokens=90)
     crowd = SearchReport(verdicts=(lost, deeper, lost, RESTORED), chosen=3).decision()
     assert [bool(verdict.stages) for verdict in crowd.verdicts] == [False, True]

@@ -164,10 +164,12 @@ def test_who_ends_beside_it_keeps_everything_until_it_is_closed() -> None:  # sp
 def test_who_is_taken_back_beside_it_ends_when_it_is_closed() -> None:
     world = world_of()
     busy, request = demoting(world)
-    world.engine.cancel(busy)
-    world.engine.cancel(busy)
+    for _ in range(2):
+        world.engine.cancel(busy)
+        assert not world.engine.has_ended(busy)
     assert len(world.snapshot.ledger.sequences) == 1
     assert world.finish(request).output_tokens == answer_to(NEW, 3)
+    assert world.engine.has_ended(busy)
     (ended,) = [e for e in world.events(RequestFinished) if e.request == busy]
     assert ended.finish_reason is FinishReason.CANCELLED
 

@@ -228,6 +228,15 @@ def test_both_worlds_resolve_to_the_same_capacity(tmp_path: Path) -> None:
     assert built.machine.next_completion_ns() == 2 * 10, "charged, not measured"
 
 
+@pytest.mark.parametrize("device", ["cuda", "gpu"])
+def test_a_device_that_is_not_here_is_refused_before_the_checkpoint_is_looked_for(
+    device: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(OptionsError, match=rf"parts\.device: found '?{device}'?.*cpu here"):
+        assemble_torch(tmp_path / "nothing-here", parts=TorchParts(device=device))
+
+
 def test_a_fresh_design_holds_nothing() -> None:
     options = EngineOptions(max_concurrency=2, max_context_tokens=256).resolve()
     design = catalog_design(options, ContentMachine(options.capacity), BELIEF)

@@ -113,7 +113,7 @@ CROWD = SearchReport(
         verdict(40),  # 3: as good, later
         verdict(60, slot=False),  # 4: fits, cannot be catalogued
         verdict(80, evicted=2),  # 5: the winner
-        replace(verdict(0, evicted=3), owner=None),  # 6: root with everything released
+        verdict(0, evicted=3)._replace(owner=None),  # 6: root with everything released
     ),
     chosen=5,
 )

@@ -21,6 +21,7 @@ NEEDS_TENSORS = (
     "ninfer_lab.lab.bench",
     "ninfer_lab.lab.calibrate",
     "ninfer_lab.lab.faults",
+    "ninfer_lab.lab.kernel_study",
     "ninfer_lab.lab.restore_proof",
     "ninfer_lab.lab.tiny_model",
 )

@@ -9,16 +9,20 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from ninfer_kernels.ahead_of_time import (
     CHIPS,
+    TABLE_BEGINS,
+    TABLE_ENDS,
     CompiledKernel,
     compile_for,
     markdown_table,
     one_per_kernel,
     shipped_kernels,
+    with_table,
 )
 from ninfer_kernels.family_shapes import FAMILY
 from ninfer_kernels.jit import interpreted
@@ -27,6 +31,8 @@ from ninfer_lab.models.qwen3_5.geometries import QWEN3_5_27B, public_cache_geome
 
 SHIPPED = list(shipped_kernels())
 SAMPLE = list(one_per_kernel(SHIPPED))
+
+README = Path(__file__).parents[2] / "kernels" / "README.md"
 
 OPS = {
     "causal_conv",
@@ -94,16 +100,39 @@ def test_each_kernel_compiles_for_each_chip_within_its_registers_and_memory() ->
 @pytest.mark.parametrize(
     ("change", "fits", "cell"),
     [
-        ({}, True, "96, 2.0"),
-        ({"shared_bytes": 4096}, True, "96, 4.0"),
-        ({"shared_bytes": 4097}, False, "96, 4.0 **over**"),
-        ({"spilled_bytes": 8}, False, "96, 2.0, **8 B spilled**"),
+        ({}, True, "96, 2 KiB"),
+        ({"shared_bytes": 4096}, True, "96, 4 KiB"),
+        ({"shared_bytes": 4608}, False, "96, 4.5 KiB **over**"),
+        ({"shared_bytes": 32}, True, "96, 32 B"),
+        ({"spilled_bytes": 8}, False, "96, 2 KiB, **8 B spilled**"),
     ],
 )
 def test_what_does_not_fit_is_seen(change: dict[str, int], fits: bool, cell: str) -> None:
     line = replace(LINE, **change)  # type: ignore[arg-type]
     assert line.fits == fits
     assert markdown_table([line]).endswith(f"| {cell} |")
+
+
+def test_the_table_that_is_kept_has_a_line_for_each_form_and_no_other() -> None:
+    _, _, rest = README.read_text().partition(TABLE_BEGINS)
+    table, _, _ = rest.partition(TABLE_ENDS)
+    rows = [row.strip("| ").split(" | ") for row in table.strip().splitlines()[2:]]
+    kept = {
+        (op, kernel.strip("`"), dtype, geometry)
+        for op, kernel, dtype, _, geometries, *_ in rows
+        for geometry in geometries.split(", ")
+    }
+    assert kept == {(*names_of(s), ELEMENT_TYPES[s.dtype], s.geometry) for s in SHIPPED}
+    assert "spilled" not in table
+    assert "over" not in table
+
+
+def test_a_table_goes_between_its_markers_and_nowhere_else() -> None:
+    text = f"before\n{TABLE_BEGINS}\nold\n{TABLE_ENDS}\nafter\n"
+    assert with_table(text, "new") == text.replace("old", "new")
+    for cut in (TABLE_BEGINS, TABLE_ENDS):
+        with pytest.raises(ValueError, match="found no place for the table"):
+            with_table(text.replace(cut, ""), "new")
 
 
 def test_a_process_that_interprets_refuses_to_compile() -> None:

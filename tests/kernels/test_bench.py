@@ -4,9 +4,11 @@ it would measure runs.
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,32 @@ def test_without_a_gpu_it_says_so_and_what_can_be_done_instead() -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert "found no GPU" in done.stderr
     assert "make kernels-table" in done.stderr
+
+
+def test_a_line_says_time_work_share_of_the_ceiling_and_ratio(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(COMMAND[1].rpartition("/")[0])
+    cases, table = importlib.import_module("cases"), importlib.import_module("gpu_table")
+    case = cases.Case(
+        op="some op",
+        work="much",
+        run=lambda: 2e-3,
+        rival=("a library", lambda: 3e-3),
+        moved_bytes=5_000_000,
+        operations=8_000_000_000,
+    )
+    monkeypatch.setattr(table, "_seconds", lambda run: run())
+    # The bytes take 1 ms at best, the operations 0.8: the larger is the ceiling.
+    ceiling = table.Ceiling(bytes_per_s=5e9, operations_per_s=1e13)
+    line = table._measured(case, "27B", torch.bfloat16, ceiling)
+    assert line == [
+        *("some op", "27B", "bfloat16", "much", "2000.0", "5.00", "8.000", "2", "4.00", "50%"),
+        "1.50 times as fast as a library",
+    ]
+    assert len(line) == len(table.HEAD)
+    alone = replace(case, rival=None)
+    assert table._measured(alone, "27B", torch.bfloat16, ceiling)[-1] == "–"
 
 
 @pytest.mark.slow

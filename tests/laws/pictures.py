@@ -291,7 +291,7 @@ def with_use(snapshot: ControllerSnapshot, axis: Axis, **counts: int) -> Control
     name = names[tuple(Axis).index(axis)]
     changed = {each: getattr(uses[name], each) + more for each, more in counts.items()}
     return with_ledger(
-        snapshot, occupancy=replace(occupancy, **{name: replace(uses[name], **changed)})
+        snapshot, occupancy=occupancy._replace(**{name: uses[name]._replace(**changed)})
     )
 
 

@@ -77,6 +77,7 @@ def test_a_slot_that_is_not_there_is_refused(index: int) -> None:
         lambda: tensors.copy_state(index, 0),
         lambda: tensors.zero_state(index),
         lambda: tensors.poison_state(index),
+        lambda: tensors.check_pages((0, index + 1 if index > 0 else index)),
         lambda: tensors.page_slice(index + 1 if index > 0 else index),
     ):
         with pytest.raises(ValueError, match=r"legal: 0 <= (state slot|page) <"):

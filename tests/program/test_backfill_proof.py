@@ -15,7 +15,7 @@ from ninfer_lab.contract.errors import PlanRefused
 from ninfer_lab.contract.ids import OwnerRef
 from ninfer_lab.contract.options import SpeculativeBackend
 from ninfer_lab.contract.result import Committed, SequenceEnd
-from simulation.program_world import CONSUME, ProgramWorld, Start, small_options
+from simulation.program_world import CONSUME, ProgramWorld, Start, closure_at, small_options
 
 
 def proven(
@@ -69,13 +69,46 @@ def test_who_is_no_donor_runs_on_as_the_borrower_does(  # spec: BKF-1
     head_pages: int, expected: bool
 ) -> None:
     world, donor = blocked(lanes=4)
-    earlier = world.admit(world.request(range(50, 60), **pages(1)), Start(lane=1))
+    world.admit(world.request(range(50, 60), **pages(1)), Start(lane=1))
     head = world.request(range(100, 110), **pages(head_pages))
     borrower = world.request(range(200, 210), **pages(1))
     start = Start(lane=2)
     assert proven(world, head, borrower, [donor], start=start) is expected
-    # Were the earlier borrower a donor, a chain of them could put the head off for ever.
-    assert proven(world, head, borrower, [donor, earlier], start=start)
+
+
+@pytest.mark.parametrize(("head_pages", "expected"), [(4, False), (5, True), (6, True), (7, False)])
+def test_the_head_waits_for_no_donor_more(head_pages: int, expected: bool) -> None:  # spec: BKF-1
+    """The small one's end lets a head of four in, the large one's a head of seven, and either not
+    beside one page more; a head of five or six needs the large one's end all the same.
+    """
+    world = ProgramWorld(lanes=4, extra_slots=0, pages=8)
+    donors = [
+        world.admit(world.request(range(n * 50, n * 50 + 10), **pages(n)), Start(lane=n // 4))
+        for n in (1, 4)
+    ]
+    head = world.request(range(300, 310), **pages(head_pages))
+    borrower = world.request(range(400, 410), **pages(1))
+    assert proven(world, head, borrower, donors, start=Start(lane=2)) is expected
+
+
+def test_what_a_borrower_would_capture_is_taken_from_the_head() -> None:  # spec: BKF-1
+    world, donor = blocked(lanes=3, extra_slots=1)
+    borrower = world.request(range(200, 240), output=20)
+    captures = (closure_at(30),)
+    for head_pages, capturing, expected in (
+        (7, (), True),
+        (7, captures, False),
+        (6, captures, True),
+    ):
+        head = world.request(range(100, 110), **pages(head_pages))
+        question = BackfillQuestion(
+            head=head,
+            borrower=world.assess(borrower, Start(lane=1)),
+            donors=(donor.handle,),
+            protected=(),
+            captures=capturing,
+        )
+        assert world.program.prove_backfill(question) is expected
 
 
 def test_what_a_running_lineage_has_mapped_counts_as_what_it_is_promised() -> None:  # spec: BKF-1

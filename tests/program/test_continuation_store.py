@@ -107,6 +107,6 @@ def test_what_has_lost_a_checkpoint_is_the_next_generation_of_the_rest() -> None
     assert after.ref == owner(1, 2)
     assert after.checkpoint_refs == before.checkpoint_refs - {deepest}
     assert (after.history, after.execution_frontiers_tokens) == (TokenSpan(range(3)), (2,))
-    assert store.holdings() == (Holdings(0b1000, 0b1000, 0),)
+    assert tuple(store.holdings()) == (Holdings(0b1000, 0b1000, 0),)
     with pytest.raises(InvariantBroken, match=r"owner 1\.1"):
         store.require(before.ref)

@@ -14,7 +14,7 @@ from ninfer_lab.contract.errors import InvariantBroken, PlanRefused
 from ninfer_lab.contract.ids import CheckpointId, LaneId, OwnerId, PlanId
 from ninfer_lab.contract.plan import ActivationIntent, ResourcePlan
 from ninfer_lab.contract.result import Committed, SequenceEnd
-from ninfer_lab.contract.target import TargetSketch
+from ninfer_lab.contract.target import Assessment, TargetSketch, Violation
 from program.scenes import Pressed
 from simulation.program_world import CONSUME, ProgramWorld, Start, closure_at
 
@@ -26,6 +26,24 @@ def refused_without_effect(world: ProgramWorld, plan: ResourcePlan, why: str) ->
         world.program.start(plan)
     assert world.ledger == before
     assert (len(world.machine.copies), len(world.machine.transfers)) == asked
+
+
+def retold(
+    assessment: Assessment,
+    *,
+    target: TargetSketch | None = None,
+    violations: tuple[Violation, ...] | None = None,
+) -> Assessment:
+    """The same with another target, or with other violations: what Program has never said."""
+    return Assessment(
+        target=assessment.target if target is None else target,
+        resource_revision=assessment.resource_revision,
+        state=assessment.state,
+        cow_pages=assessment.cow_pages,
+        stages=assessment.stages,
+        work=assessment.work,
+        violations=assessment.violations if violations is None else violations,
+    )
 
 
 def test_a_plan_runs_once() -> None:  # spec: TXN-1, TXN-2
@@ -40,7 +58,7 @@ def test_a_forged_plan_is_refused_and_the_sealed_one_still_runs() -> None:  # sp
     plan = world.seal(world.request(range(70)), Start(owner=world.new_owner()))
     other_lane = replace(plan, intent=replace(plan.intent, lane=LaneId(1)))
     other_target = replace(plan.assessment.target, outcomes=())
-    swapped = replace(plan, assessment=replace(plan.assessment, target=other_target))
+    swapped = replace(plan, assessment=retold(plan.assessment, target=other_target))
     strange = replace(plan, id=PlanId(999))
     for forgery in (other_lane, swapped, replace(plan), copy(plan), strange):
         refused_without_effect(world, forgery, "a plan Program sealed and has not yet run")
@@ -150,7 +168,7 @@ def test_a_feasibility_that_was_made_up_does_nothing() -> None:
     world = ProgramWorld(lanes=1, extra_slots=0, pages=2)
     world.published(range(70))
     assessment = world.assess(world.request(range(500, 510)), Start())
-    made_up = replace(assessment, violations=())
+    made_up = retold(assessment, violations=())
     intent = ActivationIntent(lane=LaneId(0), destination=None, captures=())
     plan, before = world.program.seal(made_up, intent), world.ledger
     with pytest.raises(InvariantBroken, match="does not hold at its own revision"):

@@ -159,6 +159,7 @@ def test_free_bytes_do_not_prove_that_an_extent_fits() -> None:  # spec: CAP-2, 
     world, victim = holes(1)  # granules 1 and 4 are free, and no two in a row
     assert world.ledger.occupancy.host_kv.free_count == 2 * PAGE
     found = demotion(world, victim)
+    assert len(found.violations) == 1
     (violation,) = found.violations
     assert (violation.used_count, violation.capacity_count) == (5 * PAGE, 5 * PAGE)
     assert (violation.run_bytes, violation.largest_hole_bytes) == (2 * PAGE, PAGE)

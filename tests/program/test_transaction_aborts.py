@@ -166,6 +166,7 @@ def test_a_consumed_owner_tells_what_it_lost_before_the_end() -> None:  # spec: 
     world.machine.failing_transfers.add(1)
     result = world.run(opened(scene))
     assert isinstance(result, Aborted)
+    assert scene.source.id in [change.before.id for change in result.degraded]
     change = next(c for c in result.degraded if c.before.id == scene.source.id)
     assert change.deleted == {endpoint.ref}
     assert change.state.checkpoints == (closure,)

@@ -27,6 +27,13 @@ def test_phases_list_the_oldest_admission_first() -> None:
     assert [each.request for each in lanes.prefilling] == [7]
 
 
+def test_requests_are_told_oldest_admission_first() -> None:
+    lanes = ActiveLanes(3)
+    for lane, request in ((2, 7), (0, 5)):
+        lanes.take(LaneId(lane), RequestId(request))
+    assert lanes.requests() == (7, 5)
+
+
 def test_a_lane_is_not_taken_twice() -> None:
     lanes = ActiveLanes(1)
     lanes.take(LaneId(0), RequestId(1))

@@ -45,3 +45,8 @@ def test_a_full_queue_says_how_long_it_may_be() -> None:
 
 def test_an_empty_queue_has_no_head() -> None:
     assert queue_of().head() is None
+
+
+def test_those_behind_the_head_keep_their_order() -> None:
+    assert queue_of(3, 1, 2).behind_head() == (1, 2)
+    assert queue_of(3).behind_head() == queue_of().behind_head() == ()

@@ -196,6 +196,10 @@ class EngineWorld:
         """How a request was admitted."""
         return next(e for e in self.events(RequestAdmitted) if e.request == request)
 
+    def admission_count(self, request: RequestId) -> int:
+        """0, or 1 once it has been admitted."""
+        return sum(e.request == request for e in self.events(RequestAdmitted))
+
     def events(self, kind: type[_Event]) -> list[_Event]:
         """Everything of one kind that has happened."""
         return [event for event in self.engine.events if isinstance(event, kind)]

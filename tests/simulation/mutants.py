@@ -1,384 +1,290 @@
-"""Wrong versions of the engine: each breaks one rule in one place.
+"""Wrong versions of scheduler, manager and engine, each with the test that must catch it.
 
-They are planted by name into the rooms they spoil, so a function that moves must be found again
-here; a mutant that no longer fits is an error, not a kill.
+Program's own are in `program.mutants_of_states` and `program.mutants_of_transitions`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
-
-import pytest
-from ninfer_lab.program.storage.page_pool import PagePool
-
-from ninfer_lab.context_cache import resource_manager
-from ninfer_lab.context_cache.candidate_shortlist import ShortlistEntry
+from engine import test_admission_boundary as boundary
+from engine import test_backfill as backfill
+from engine import test_growth_lease as leases
+from engine import test_request_ends as request_ends
 from ninfer_lab.context_cache.catalog import Catalog
 from ninfer_lab.context_cache.owner_edges import OwnerEdges
 from ninfer_lab.context_cache.resource_manager import ResourceManager
 from ninfer_lab.context_cache.session_index import SessionBinding, SessionIndex
-from ninfer_lab.contract.candidate import NotReusable
+from ninfer_lab.contract.machine_work import TransferDirection
 from ninfer_lab.contract.output import AcceptedText
 from ninfer_lab.contract.result import SequenceEnd
-from ninfer_lab.contract.target import StateTransition
-from ninfer_lab.contract.work import PageCopy
-from ninfer_lab.engine import engine as engine_module
+from ninfer_lab.engine import admission_boundary
+from ninfer_lab.engine.admission_boundary import AdmissionBoundary
 from ninfer_lab.engine.catalog_controller import CatalogController
-from ninfer_lab.program import program as program_module
-from ninfer_lab.program.execution import forward_step
-from ninfer_lab.program.planning import exact_identity, resource_projection
+from ninfer_lab.engine.engine import Engine
+from ninfer_lab.program.planning.backfill_proof import _Shares
 from ninfer_lab.program.program import Program
 from ninfer_lab.program.storage.active_sequence import ActiveSequence
-from ninfer_lab.program.storage.kv_store import AddressSpace, SnapshotShape
-from ninfer_lab.program.storage.ledger import Ledger
-from ninfer_lab.program.storage.state_store import StateStore
-from ninfer_lab.program.transactions import activation, capture, settlement
-from ninfer_lab.scheduler.scheduler import Scheduler
+from ninfer_lab.scheduler.scheduler import BlockedHead, Scheduler
 from ninfer_lab.scheduler.waiting_queue import WaitingQueue
-
-Plant = Callable[[pytest.MonkeyPatch], None]
-MUTANTS: dict[str, Plant] = {}
-
-# A mutant has the shape of what it replaces, whatever that is.
-Mutant = Any
+from program.mutant import Mutant, Wrong, constant, instead
+from scheduler import test_scheduler as scheduling
+from simulation import test_walks as walks
 
 
-def mutant(rule: str, what: str) -> Callable[[Plant], Plant]:
-    """Registers one wrong version of one function under the rule that it breaks."""
-
-    def register(plant: Plant) -> Plant:
-        MUTANTS[f"{rule}: {what}"] = plant
-        return plant
-
-    return register
-
-
-def replacing(rule: str, what: str, where: object, name: str, wrong: Mutant) -> None:
-    """A mutant that is one attribute with another value."""
-    mutant(rule, what)(lambda patch: patch.setattr(where, name, wrong))
-
-
-# ── Move, Fork and the copied tail ──────────────────────────────────────────────────────────────
-
-replacing(
-    "STATE-3",
-    "a Move although the source is pinned",
-    resource_projection._Survivors,
-    "of_slot",
-    lambda self, slot: dict(self._ledger.states.references()).get(slot, 0) - self._slot_drops[slot],
-)
-replacing(
-    "STATE-3",
-    "a Move although the source stays",
-    resource_projection,
-    "_state_transition",
-    lambda _candidate, source, _survivors: (
-        StateTransition.ROOT if source is None else StateTransition.MOVE
-    ),
-)
-replacing("STATE-3", "a Fork that is not pinned", StateStore, "pin", lambda self, slot: None)
-replacing("STATE-3", "a pin that never ends", StateStore, "unpin", lambda self, slot: None)
-replacing(
-    "STATE-4",
-    "a pin that does not hold",
-    StateStore,
-    "_free_if_unused",
-    lambda self, slot: self._free.append(slot) if not self._references[slot] else None,
-)
-
-
-@mutant("KV-4", "a Fork that writes into the tail it shares")
-def _(patch: pytest.MonkeyPatch) -> None:
-    right = resource_projection._address_space
-
-    def wrong(*arguments: Mutant) -> Mutant:
-        pages, immutable, _ = right(*arguments)
-        return pages, immutable, 0
-
-    patch.setattr(resource_projection, "_address_space", wrong)
-
-
-@mutant("KV-4", "a capture that copies no tail")
-def _(patch: pytest.MonkeyPatch) -> None:
-    def untailed(frontier_tokens: int) -> SnapshotShape:
-        return SnapshotShape(
-            frontier_tokens=frontier_tokens, full_pages=frontier_tokens // 64, tail_tokens=0
-        )
-
-    patch.setattr(capture, "snapshot_shape", untailed)
-
-
-replacing(
-    "KV-4",
-    "a tail copied the wrong way round",
-    capture,
-    "PageCopy",
-    lambda *, source, destination: PageCopy(source=destination, destination=source),
-)
-replacing("OWN-6", "a capture that freezes nothing", AddressSpace, "freeze", lambda *_: None)
-
-
-@mutant("OWN-6", "a writer that goes on in the slot it froze")
-def _(patch: pytest.MonkeyPatch) -> None:
-    right = capture.capture
-
-    def wrong(ledger: Ledger, machine: Mutant, sequence: ActiveSequence, *rest: Mutant) -> Mutant:
-        frozen = sequence.state_write_slot
-        result = right(ledger, machine, sequence, *rest)
-        sequence.state_write_slot = frozen
-        return result
-
-    patch.setattr(program_module, "capture", wrong)
-
-
-# ── references, reservations, order ─────────────────────────────────────────────────────────────
-
-replacing("ACC-2", "shared pages without a reference", PagePool, "retain", lambda self, pages: None)
-replacing("ACC-2", "pages that are never given back", PagePool, "release", lambda self, pages: None)
-
-
-@mutant("STG-2", "a state released before its endpoint holds it")
-def _(patch: pytest.MonkeyPatch) -> None:
-    right = settlement._kept_checkpoints
-
-    def wrong(ledger: Ledger, sequence: ActiveSequence, *rest: Mutant) -> Mutant:
-        ledger.states.release(sequence.state_write_slot)
-        kept = right(ledger, sequence, *rest)
-        ledger.states.retain(sequence.state_write_slot)
-        return kept
-
-    patch.setattr(settlement, "_kept_checkpoints", wrong)
-
-
-@mutant("ACT-5", "a settlement that keeps its reservation")
-def _(patch: pytest.MonkeyPatch) -> None:
-    right = settlement.settle
-
-    def wrong(
-        ledger: Ledger, machine: Mutant, sequence: ActiveSequence, *rest: Mutant, **named: Mutant
-    ) -> Mutant:
-        published = right(ledger, machine, sequence, *rest, **named)
-        ledger.sequences[sequence.handle.id] = sequence
-        return published
-
-    patch.setattr(program_module, "settle", wrong)
-
-
-replacing(
-    "ACT-1",
-    "only the prompt is promised",
-    resource_projection,
-    "growth_pages",
-    lambda candidate, covered: max(0, -(-len(candidate.request.prompt.tokens) // 64) - covered),
-)
-replacing(
-    "INV-8",
-    "a capture out of what is promised to others",
-    Ledger,
-    "free_pages",
-    property(lambda self: self.pages.capacity_pages - self.pages.allocated_pages),
-)
-
-
-@mutant("ACT-2", "mapped pages that stay promised")
-def _(patch: pytest.MonkeyPatch) -> None:
-    right = forward_step.begin_cut
-
-    def wrong(ledger: Ledger, machine: Mutant, sequence: ActiveSequence, chunk: int) -> Mutant:
-        promised = sequence.reserved_pages
-        cut = right(ledger, machine, sequence, chunk)
-        sequence.reserved_pages = promised
-        return cut
-
-    patch.setattr(program_module, "begin_cut", wrong)
-
-
-# ── identity ────────────────────────────────────────────────────────────────────────────────────
-
-
-@mutant("IDN-3", "reuse that ignores the cuts")
-def _(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(exact_identity, "_below", lambda frontiers, frontier: ())
-
-
-@mutant("IDN-3", "reuse that ignores the template")
-def _(patch: pytest.MonkeyPatch) -> None:
-    right = exact_identity.compare
-
-    def wrong(prompt: Mutant, owner: Mutant, frontier: int) -> Mutant:
-        answer = right(prompt, owner, frontier)
-        return None if answer is NotReusable.IDENTITY_DIFFERS else answer
-
-    patch.setattr(program_module, "compare", wrong)
-
-
-@mutant("IDN-4", "reuse that trusts the shortlist, and a shortlist of everything")
-def _(patch: pytest.MonkeyPatch) -> None:
-    def everything(request: Mutant, owners: Mutant) -> Mutant:
-        return tuple(
-            ShortlistEntry(owner=owner, checkpoint=checkpoint)
-            for owner in owners
-            for checkpoint in owner.checkpoints
-            if checkpoint.frontier_tokens < len(request.prompt.tokens)
-        )
-
-    patch.setattr(resource_manager, "shortlist", everything)
-    patch.setattr(program_module, "compare", lambda prompt, owner, frontier: None)
-
-
-@mutant("ACT-5", "an endpoint that claims the token just drawn")
-def _(patch: pytest.MonkeyPatch) -> None:
-    right = settlement._endpoint
-
-    def wrong(ledger: Ledger, sequence: ActiveSequence, endpoint: Mutant) -> Mutant:
-        if sequence.frontier_tokens < sequence.history_tokens:
-            sequence.frontier_tokens += 1
-        return right(ledger, sequence, endpoint)
-
-    patch.setattr(settlement, "_endpoint", wrong)
-
-
-replacing(
-    "IDN-5",
-    "an endpoint above the cut of a stop string",
-    AcceptedText,
-    "allows_endpoint_at",
-    lambda self, consumed: True,
-)
-
-# ── authorities, sessions, revision ─────────────────────────────────────────────────────────────
-
-
-@mutant("TXN-5", "an evicted owner that stays in the catalog")
-def _(patch: pytest.MonkeyPatch) -> None:
-    right = Catalog.remove
-
-    def wrong(self: Catalog, end: Mutant, *, surviving: Mutant = frozenset()) -> Mutant:
+def _stays_catalogued(right: Wrong) -> Wrong:
+    def remove(self: Catalog, end: Wrong, *, surviving: Wrong = frozenset()) -> Wrong:
         return right(self, end, surviving=surviving) if surviving else None
 
-    patch.setattr(Catalog, "remove", wrong)
+    return remove
 
 
-@mutant("TXN-5", "an owner end that forgets a deleted checkpoint")
-def _(patch: pytest.MonkeyPatch) -> None:
-    right = activation._end_owner
-
-    def wrong(ledger: Ledger, owner: Mutant, *, survivors: int) -> Mutant:
-        end = right(ledger, owner, survivors=survivors)
-        return type(end)(ref=end.ref, deleted=frozenset(sorted(end.deleted, key=str)[1:]))
-
-    patch.setattr(activation, "_end_owner", wrong)
-
-
-@mutant("INV-14", "a session that goes back to an older publication")
-def _(patch: pytest.MonkeyPatch) -> None:
-    def wrong(self: SessionIndex, key: Mutant, owner: Mutant, publication_order: int) -> bool:
-        self._bindings[key] = SessionBinding(owner=owner, publication_order=publication_order)
-        return True
-
-    patch.setattr(SessionIndex, "bind", wrong)
+def _binds_anyway(self: SessionIndex, key: Wrong, owner: Wrong, publication_order: int) -> bool:
+    self.forget(owner)
+    standing = self._bindings.get(key)
+    if standing is not None:
+        self._keys.pop(standing.owner, None)
+    self._keys[owner] = key
+    self._bindings[key] = SessionBinding(owner=owner, publication_order=publication_order)
+    return True
 
 
-replacing("ROLE-5", "owner edges nobody heeds", OwnerEdges, "protects", lambda self, owner: False)
-
-
-@mutant("ROLE-5", "owner edges that end with the first forward")
-def _(patch: pytest.MonkeyPatch) -> None:
-    right = CatalogController.on_forward
-
-    def wrong(self: CatalogController, handle: Mutant) -> Mutant:
+def _edge_ends_early(right: Wrong) -> Wrong:
+    def on_forward(self: CatalogController, handle: Wrong) -> Wrong:
         self._manager._edges.settle(self._requests[handle.id])
         return right(self, handle)
 
-    patch.setattr(CatalogController, "on_forward", wrong)
+    return on_forward
 
 
-@mutant("REV-2", "an end that does not move the revision")
-def _(patch: pytest.MonkeyPatch) -> None:
-    right = Program.finish
-
-    def wrong(self: Program, *arguments: Mutant) -> Mutant:
+def _unmoved(right: Wrong) -> Wrong:
+    def finish(self: Program, *arguments: Wrong) -> Wrong:
         revision = self._resource_revision
         settled = right(self, *arguments)
         self._resource_revision = revision
         return settled
 
-    patch.setattr(Program, "finish", wrong)
+    return finish
 
 
-@mutant("REV-3", "a forward that moves the revision")
-def _(patch: pytest.MonkeyPatch) -> None:
-    right = Program.accept
-
-    def wrong(self: Program, *arguments: Mutant) -> None:
-        right(self, *arguments)
-        self._resource_revision += 1
-
-    patch.setattr(Program, "accept", wrong)
+def _passed_over(self: Scheduler, request: Wrong, revision: int) -> None:
+    self._queue.remove(request)
+    self._queue.push(request)
 
 
-replacing("TXN-1", "a plan that runs twice", Program, "_take_back", lambda self, plan: None)
-replacing("MODE-2", "a mode nobody looks at", ResourceManager, "_reads", lambda self, request: True)
+def _across_cuts(self: ActiveSequence, chunk: int) -> int:
+    known = max(len(self.prompt.tokens), self.frontier_tokens + 1)
+    return min(self.frontier_tokens + chunk, known)
 
 
-@mutant("SRCH-3", "no way out when nothing fits")
-def _(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ResourceManager, "_root_maximal", lambda self, request, search: None)
-
-
-# ── scheduler, engine, machine ──────────────────────────────────────────────────────────────────
-
-replacing(
-    "INV-1",
-    "last in, first out",
-    WaitingQueue,
-    "head",
-    lambda self: self._waiting[-1] if self._waiting else None,
-)
-
-
-@mutant("RES-1", "a blocked head that is passed over")
-def _(patch: pytest.MonkeyPatch) -> None:
-    def wrong(self: Scheduler, request: Mutant, revision: int) -> None:
-        self._queue.remove(request)
-        self._queue.push(request)
-
-    patch.setattr(Scheduler, "blocked", wrong)
-
-
-@mutant("IDN-3", "forwards that run across cuts")
-def _(patch: pytest.MonkeyPatch) -> None:
-    def wrong(self: ActiveSequence, chunk: int) -> int:
-        known = max(len(self.prompt.tokens), self.frontier_tokens + 1)
-        return min(self.frontier_tokens + chunk, known)
-
-    patch.setattr(ActiveSequence, "next_end_tokens", wrong)
-
-
-@mutant("ACT-5", "a torn state that is published")
-def _(patch: pytest.MonkeyPatch) -> None:
-    right = CatalogController.finish
-
-    def wrong(self: CatalogController, handle: Mutant, end: SequenceEnd) -> Mutant:
+def _torn_and_published(right: Wrong) -> Wrong:
+    def finish(self: CatalogController, handle: Wrong, end: SequenceEnd) -> Wrong:
         keeps = end is SequenceEnd.KEEP_CHECKPOINTS
         return right(self, handle, SequenceEnd.PUBLISH if keeps else end)
 
-    patch.setattr(CatalogController, "finish", wrong)
+    return finish
 
 
-@mutant("RCD-3", "an interrupt in the middle of a step")
-def _(patch: pytest.MonkeyPatch) -> None:
-    @contextmanager
-    def unprotected() -> Iterator[None]:
-        yield
-
-    patch.setattr(engine_module, "deferred_interrupts", unprotected)
+def _everybody_is_a_donor(self: Scheduler, request: Wrong, revision: int) -> None:
+    self._blocked = BlockedHead(request=request, revision=revision, donors=self._lanes.requests())
 
 
-@mutant("ROLE-3", "a machine that is not told of new pages")
-def _(patch: pytest.MonkeyPatch) -> None:
-    from simulation.content_machine import ContentMachine
+def _settles_at_once(right: Wrong) -> Wrong:
+    def settle(self: Engine, request: Wrong, reason: Wrong, *, error: Wrong = None) -> None:
+        opening, self._boundary._opening = self._boundary._opening, None
+        right(self, request, reason, error=error)
+        self._boundary._opening = opening
 
-    patch.setattr(ContentMachine, "extend", lambda self, lane, pages: None)
+    return settle
+
+
+def _youngest_first(self: ResourceManager) -> bool:
+    idle = [o for o in self._catalog.owners() if not self._edges.protects(o.id)]
+    if not idle:
+        return False
+    youngest = max(idle, key=lambda owner: owner.publication_order)
+    self._catalog.remove(self._program.release(youngest.ref))
+    self._sessions.forget(youngest.id)
+    return True
+
+
+def _all_at_once(right: Wrong) -> Wrong:
+    def release_idle(self: ResourceManager) -> bool:
+        found = right(self)
+        while found and right(self):
+            pass
+        return bool(found)
+
+    return release_idle
+
+
+MANAGER = (
+    Mutant(
+        rule="TXN-5",
+        what="an evicted owner that stays in the catalog",
+        where=Catalog,
+        name="remove",
+        make=_stays_catalogued,
+        killer=walks.test_without_room,
+    ),
+    Mutant(
+        rule="INV-14",
+        what="a session that goes back to an older publication",
+        where=SessionIndex,
+        name="bind",
+        make=instead(_binds_anyway),
+        killer=walks.test_in_company,
+    ),
+    Mutant(
+        rule="ROLE-5",
+        what="owner edges nobody heeds",
+        where=OwnerEdges,
+        name="protects",
+        make=constant(False),
+        killer=leases.test_an_owner_that_somebody_leans_on_does_not_give_way,
+    ),
+    Mutant(
+        rule="ROLE-5",
+        what="owner edges that end with the first forward",
+        where=CatalogController,
+        name="on_forward",
+        make=_edge_ends_early,
+        killer=walks.test_in_company,
+    ),
+    Mutant(
+        rule="ACT-4",
+        what="the youngest gives way first",
+        where=ResourceManager,
+        name="release_idle",
+        make=instead(_youngest_first),
+        killer=leases.test_idle_owners_give_way_the_oldest_first_and_no_more_than_must,
+    ),
+    Mutant(
+        rule="ACT-4",
+        what="everybody gives way",
+        where=ResourceManager,
+        name="release_idle",
+        make=_all_at_once,
+        killer=leases.test_idle_owners_give_way_the_oldest_first_and_no_more_than_must,
+    ),
+    Mutant(
+        rule="BKF-1",
+        what="a borrower whose checkpoints nobody counts",
+        where=_Shares,
+        name="_of_captures",
+        make=instead(lambda self, captures: self._of_nobody()),
+        killer=backfill.test_a_borrower_s_checkpoints_leave_the_head_its_room,
+    ),
+    Mutant(
+        rule="BKF-1",
+        what="a proof that is always given",
+        where=ResourceManager,
+        name="may_backfill",
+        make=constant(True),
+        killer=backfill.test_who_would_leave_the_head_too_little_is_not_let_past,
+    ),
+)
+
+SCHEDULER = (
+    Mutant(
+        rule="INV-1",
+        what="last in, first out",
+        where=WaitingQueue,
+        name="head",
+        make=instead(lambda self: self._waiting[-1] if self._waiting else None),
+        killer=walks.test_without_room,
+    ),
+    Mutant(
+        rule="RES-1",
+        what="a blocked head that is passed over",
+        where=Scheduler,
+        name="blocked",
+        make=instead(_passed_over),
+        killer=walks.test_without_room,
+    ),
+    Mutant(
+        rule="REV-2",
+        what="an end that nobody waiting is told of",
+        where=Program,
+        name="finish",
+        make=_unmoved,
+        killer=walks.test_without_room,
+    ),
+    Mutant(
+        rule="BKF-1",
+        what="borrowers that the head waits for",
+        where=Scheduler,
+        name="blocked",
+        make=instead(_everybody_is_a_donor),
+        killer=scheduling.test_who_was_let_past_is_no_donor_of_the_head,
+    ),
+    Mutant(
+        rule="TXN-7",
+        what="lanes that never rest",
+        where=Engine,
+        name="_resting_lanes",
+        make=constant(frozenset()),
+        killer=boundary.test_a_prefill_that_would_capture_rests,
+    ),
+)
+
+ENGINE = (
+    Mutant(
+        rule="IDN-3",
+        what="forwards that run across cuts",
+        where=ActiveSequence,
+        name="next_end_tokens",
+        make=instead(_across_cuts),
+        killer=walks.test_a_conversation,
+    ),
+    Mutant(
+        rule="ACT-5",
+        what="a torn state that is published",
+        where=CatalogController,
+        name="finish",
+        make=_torn_and_published,
+        killer=walks.test_past_faults,
+    ),
+    Mutant(
+        rule="IDN-5",
+        what="an endpoint above the cut of a stop string",
+        where=AcceptedText,
+        name="allows_endpoint_at",
+        make=constant(True),
+        killer=walks.test_past_faults,
+    ),
+    Mutant(
+        rule="ACT-5",
+        what="an end in the middle of somebody's transition",
+        where=Engine,
+        name="_settle",
+        make=_settles_at_once,
+        killer=boundary.test_who_ends_beside_it_keeps_everything_until_it_is_closed,
+    ),
+    Mutant(
+        rule="TXN-6",
+        what="one bad copy and no second try",
+        where=admission_boundary,
+        name="ADMISSION_ATTEMPTS",
+        make=instead(1),
+        killer=boundary.test_a_copy_that_fails_is_tried_again,
+        arguments=(TransferDirection.D2H,),
+    ),
+    Mutant(
+        rule="INV-15",
+        what="a copy that is tried for ever",
+        where=AdmissionBoundary,
+        name="_give_up",
+        make=constant(None),
+        killer=boundary.test_a_request_whose_copies_never_arrive_fails_and_harms_nobody,
+        arguments=(TransferDirection.H2D,),
+    ),
+    Mutant(
+        rule="TXN-6",
+        what="a tail that is tried once",
+        where=admission_boundary,
+        name="ADMISSION_ATTEMPTS",
+        make=instead(1),
+        killer=request_ends.test_a_failed_tail_copy_is_tried_again_and_its_source_stays_whole,
+    ),
+)
+
+MUTANTS = (*MANAGER, *SCHEDULER, *ENGINE)

@@ -9,18 +9,20 @@ from random import SystemRandom
 import pytest
 
 from ninfer_lab.contract.candidate import ReusePath, SourceDisposition
+from ninfer_lab.contract.errors import InvariantBroken
 from ninfer_lab.contract.events import TransitionEnding
 from ninfer_lab.contract.output import FinishReason
 from ninfer_lab.contract.result import CaptureOutcome
 from ninfer_lab.contract.target import StateTransition
 from ninfer_lab.contract.transaction import TransactionPhase
 from ninfer_lab.contract.work import StateAccess
-from simulation.long_stream import places_of, streams
+from simulation.long_stream import main, places_of, streams
 from simulation.places import Places
 from simulation.random_stream import RandomStream
+from simulation.story import Story
 
 FIRST_SEED = 0
-STEPS_COUNT = 75_000
+STEPS_COUNT = 60_000
 SOAK_STEPS_COUNT = 1_000_000
 VISITS_COUNT = 50
 """At least so many visits to each place."""
@@ -89,11 +91,27 @@ def test_a_seed_decides_everything() -> None:
     assert RandomStream(8).run(80).world.engine.events != one
 
 
+def test_a_failure_names_its_seed_and_how_to_repeat_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: RandomStream, steps: int) -> Story:
+        raise InvariantBroken("INV-0 example", f"in the first of {steps}")
+
+    monkeypatch.setattr(RandomStream, "run", broken)
+    command = "PYTHONPATH=tests .venv/bin/python -m simulation.long_stream 5"
+    with pytest.raises(AssertionError, match=rf"(?s)seed 5, after 0 steps: .*INV-0.*{command}"):
+        next(streams(5, steps_count=1))
+
+
+def test_a_seed_can_be_repeated_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["7"]) == 0
+    assert "seed 7: 3" in capsys.readouterr().out
+
+
 @pytest.mark.soak
-def test_a_million_steps() -> None:
+def test_a_million_steps(capsys: pytest.CaptureFixture[str]) -> None:
     first_seed = SystemRandom().randrange(2**40)
-    print(f"seeds from {first_seed} on")
-    requests_count = sum(
-        len(story.told) for story in streams(first_seed, steps_count=SOAK_STEPS_COUNT)
-    )
-    print(f"{SOAK_STEPS_COUNT} steps, {requests_count} requests")
+    with capsys.disabled():
+        print(f"\n{SOAK_STEPS_COUNT:,} steps, seeds from {first_seed} on")
+        requests_count = sum(
+            len(story.told) for story in streams(first_seed, steps_count=SOAK_STEPS_COUNT)
+        )
+        print(f"{requests_count:,} requests, no law broken")

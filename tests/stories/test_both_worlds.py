@@ -19,7 +19,10 @@ from ninfer_lab.contract.events import (
     RequestAdmitted,
     RequestBlocked,
     RequestFinished,
+    TransitionEnded,
+    TransitionStarted,
 )
+from ninfer_lab.contract.options import ContextCache
 from ninfer_lab.contract.recording_options import PlacementDetail, RecordingDetail, RecordingOptions
 from ninfer_lab.lab import stories, worlds
 from ninfer_lab.lab.story import Story
@@ -63,10 +66,17 @@ def require_same(world: World) -> Run:
 def kinds(events: Iterable[Event]) -> Counter[str]:
     """What a stream has in it that two worlds could differ on."""
     found: Counter[str] = Counter()
+    is_open = False
     for event in events:
         match event:
+            case TransitionStarted():
+                found.update(b.direction.value for b in event.work.transfers if b.crosses_tiers)
+                is_open = True
+            case TransitionEnded():
+                is_open = False
             case RequestAdmitted():
                 found[event.path.value] += 1
+                found[event.state.value] += 1
                 found["evicting"] += bool(event.evicted)
                 found["copying"] += event.cow_pages
             case RequestBlocked():
@@ -74,6 +84,7 @@ def kinds(events: Iterable[Event]) -> Counter[str]:
             case CaptureTried():
                 found[event.result.outcome.value] += 1
             case ForwardRan():
+                found["forward beside a transition"] += is_open
                 found[f"{event.phase.value} of {len(event.rows)}"] += 1
             case RequestFinished():
                 found[event.finish_reason.value] += 1
@@ -82,11 +93,38 @@ def kinds(events: Iterable[Event]) -> Counter[str]:
     return found
 
 
-def test_random_streams_go_the_same_way_in_both_worlds() -> None:
+def answers(run: Run) -> dict[tuple[str | None, int], tuple[int, ...]]:
+    """What was said in every turn of every conversation: requests may come in another order."""
+    turns: Counter[str | None] = Counter()
+    said = {}
+    for told in sorted(run.told, key=lambda each: each.request):
+        conversation = told.ask.conversation
+        said[conversation, turns[conversation]] = told.outcome.output_tokens
+        turns[conversation] += 1
+    return said
+
+
+def require_uncached_answers(run: Run, seed: int) -> None:
+    """Nothing that was reused, moved to the Host or brought back has changed what is said."""
+    options = run.world.story.options
+    uncached = replace(
+        options,
+        device_state_slots=None,
+        host_state_slots=None,
+        host_kv_capacity_bytes=None,
+        context_cache=ContextCache.DISABLED,
+    )
+    alone = on_tensors(replace(run.world, story=replace(run.world.story, options=uncached)))
+    assert all(told.outcome.log.prefix_cache_hit_tokens == 0 for told in alone.told)
+    assert answers(run) == answers(alone), f"seed {seed}"
+
+
+def test_random_streams_go_the_same_way_in_both_worlds() -> None:  # spec: IDN-6
     found: Counter[str] = Counter()
     for seed in range(STREAMS_COUNT):
         run = require_same(replace(TINY, story=random_story(seed)))
         assert len(run.told) == ASKS_COUNT, f"seed {seed}"
+        require_uncached_answers(run, seed)
         found += kinds(run.events)
     missing = {
         "root",
@@ -95,6 +133,12 @@ def test_random_streams_go_the_same_way_in_both_worlds() -> None:
         "evicting",
         "copying",
         "blocked",
+        "move",
+        "fork",
+        "restore",
+        "d2h",
+        "h2d",
+        "forward beside a transition",
         "decode of 2",
         "stop",
         "length",

@@ -52,14 +52,53 @@ def prepare_kernel(
     """
     i_chunk = tl.program_id(0)
     i_head = tl.program_id(1)
-    i_key_head = i_head // (HV // HK)
     o_row = tl.arange(0, C)
     o_token = i_chunk * C + o_row
     m_token = o_token < T
-    p_query = p_query_and_key + o_token[:, None] * s_query_and_key + i_key_head * K
+    p_query = p_query_and_key + o_token[:, None] * s_query_and_key + i_head // (HV // HK) * K
     p_raw_key = p_query + HK * K
+    alike, scores, key_unit, query_unit = chunk_products(
+        p_query, p_raw_key, m_token, eps, K, C, BK, PRECISION
+    )
+    # A token past the end has beta 0 and decay 1: it leaves the state as it is.
+    b_beta = tl.load(p_beta + o_token * s_beta + i_head, mask=m_token, other=0.0)
+    b_log_decay = tl.load(p_log_decay + o_token * s_log_decay + i_head, mask=m_token, other=0.0)
+    total = tl.cumsum(b_log_decay, axis=0)
+    last = tl.sum(tl.where(o_row == C - 1, total, 0.0), axis=0)
+    # Masked before exp, so that nothing above the diagonal overflows.
+    m_lower = o_row[:, None] >= o_row[None, :]
+    decay = tl.exp(tl.where(m_lower, total[:, None] - total[None, :], float("-inf")))
+    scores = scores * query_unit[:, None] * key_unit[None, :] * decay
+    coupling = alike * (b_beta * key_unit)[:, None] * key_unit[None, :] * decay
+    solved = unit_lower_inverse(coupling, C, DOUBLINGS, PRECISION) * b_beta[None, :]
+    from_start = tl.exp(total)
+    to_end = tl.exp(last - total)
+    i_tile = (i_head * tl.num_programs(0) + i_chunk).to(tl.int64)
+    tl.store(p_kept + i_tile, tl.exp(last))
+    p_tiles = (p_reads + i_tile * 2 * C * K, p_key + i_tile * C * K)
+    sides = (solved * (from_start * key_unit)[None, :], scores)
+    lengths = (query_unit * from_start, key_unit * to_end)
+    store_keys(p_query, p_raw_key, p_tiles, m_token, sides, lengths, K, C, BK, PRECISION)
+    p_row = p_value + o_token[:, None] * s_value + i_head * V
+    p_tiles = (p_written + i_tile * C * V, p_output + (o_token[:, None] * HV + i_head) * V)
+    store_values(p_row, p_tiles, m_token, (solved, scores), V, C, BV, PRECISION)
 
-    # Queries and keys are multiplied as they come; their lengths are divided out of the products.
+
+@kernel
+def chunk_products(
+    p_query: tl.tensor,
+    p_raw_key: tl.tensor,
+    m_token: tl.tensor,
+    eps: tl.tensor,
+    K: tl.constexpr,
+    C: tl.constexpr,
+    BK: tl.constexpr,
+    PRECISION: tl.constexpr,
+) -> tl.tensor:
+    """Keys with keys and queries with keys `[C, C]`, as they come; and what makes either a unit.
+
+    Lengths are divided out of the products afterwards, so that each number is read once.
+    """
     alike = tl.zeros([C, C], tl.float32)
     scores = tl.zeros([C, C], tl.float32)
     key_square = tl.zeros([C], tl.float32)
@@ -74,49 +113,67 @@ def prepare_kernel(
         b_key_t = tl.trans(b_key)
         alike += dot(b_key, b_key_t, PRECISION)
         scores += dot(b_query, b_key_t, PRECISION)
-    key_unit = tl.rsqrt(key_square + eps)
-    query_unit = tl.rsqrt(query_square + eps) * K**-0.5
+    return alike, scores, tl.rsqrt(key_square + eps), tl.rsqrt(query_square + eps) * K**-0.5
 
-    # A token past the end has beta 0 and decay 1: it leaves the state as it is.
-    b_beta = tl.load(p_beta + o_token * s_beta + i_head, mask=m_token, other=0.0)
-    b_log_decay = tl.load(p_log_decay + o_token * s_log_decay + i_head, mask=m_token, other=0.0)
-    total = tl.cumsum(b_log_decay, axis=0)
-    last = tl.sum(tl.where(o_row == C - 1, total, 0.0), axis=0)
-    # Masked before exp, so that nothing above the diagonal overflows.
-    m_lower = o_row[:, None] >= o_row[None, :]
-    decay = tl.exp(tl.where(m_lower, total[:, None] - total[None, :], float("-inf")))
-    scores = scores * query_unit[:, None] * key_unit[None, :] * decay
-    coupling = alike * (b_beta * key_unit)[:, None] * key_unit[None, :] * decay
-    solved = unit_lower_inverse(coupling, C, DOUBLINGS, PRECISION) * b_beta[None, :]
 
-    from_start = tl.exp(total)
-    to_end = tl.exp(last - total)
-    i_tile = (i_head * tl.num_programs(0) + i_chunk).to(tl.int64)
-    tl.store(p_kept + i_tile, tl.exp(last))
-    solved_key = solved * (from_start * key_unit)[None, :]
+@kernel
+def store_keys(
+    p_query: tl.tensor,
+    p_raw_key: tl.tensor,
+    p_tiles: tl.tensor,
+    m_token: tl.tensor,
+    sides: tl.tensor,
+    lengths: tl.tensor,
+    K: tl.constexpr,
+    C: tl.constexpr,
+    BK: tl.constexpr,
+    PRECISION: tl.constexpr,
+) -> None:
+    """What the scan reads: `erased` and below it `read`, and the keys decayed to the chunk's end.
+
+    `sides` is X e^G and the scores, both `[C, C]`; `lengths` what queries and keys are scaled by.
+    """
+    p_reads, p_key = p_tiles
+    solved_key, scores = sides
+    query_scale, key_scale = lengths
+    o_row = tl.arange(0, C)
     for first in range(0, K, BK):
         o_k = first + tl.arange(0, BK)
         m_k = m_token[:, None] & (o_k < K)[None, :]
         b_key = tl.load(p_raw_key + o_k[None, :], mask=m_k, other=0.0).to(tl.float32)
         b_query = tl.load(p_query + o_k[None, :], mask=m_k, other=0.0).to(tl.float32)
         erased = dot(solved_key, b_key, PRECISION)
-        b_read = b_query * (query_unit * from_start)[:, None] - dot(scores, erased, PRECISION)
-        o_tile = i_tile * C * K + o_row[:, None] * K + o_k[None, :]
+        b_read = b_query * query_scale[:, None] - dot(scores, erased, PRECISION)
+        o_tile = o_row[:, None] * K + o_k[None, :]
         m_tile = (o_k < K)[None, :]
-        p_tile = p_reads + i_tile * C * K + o_tile
-        tl.store(p_tile, erased, mask=m_tile)
-        tl.store(p_tile + C * K, b_read, mask=m_tile)
-        tl.store(p_key + o_tile, b_key * (key_unit * to_end)[:, None], mask=m_tile)
+        tl.store(p_reads + o_tile, erased, mask=m_tile)
+        tl.store(p_reads + C * K + o_tile, b_read, mask=m_tile)
+        tl.store(p_key + o_tile, b_key * key_scale[:, None], mask=m_tile)
+
+
+@kernel
+def store_values(
+    p_row: tl.tensor,
+    p_tiles: tl.tensor,
+    m_token: tl.tensor,
+    sides: tl.tensor,
+    V: tl.constexpr,
+    C: tl.constexpr,
+    BV: tl.constexpr,
+    PRECISION: tl.constexpr,
+) -> None:
+    """`written`, and of each output what does not depend on the state; `sides` is X and scores."""
+    p_written, p_output = p_tiles
+    solved, scores = sides
+    o_row = tl.arange(0, C)
     for first in range(0, V, BV):
         o_v = first + tl.arange(0, BV)
         m_v = m_token[:, None] & (o_v < V)[None, :]
-        p_row = p_value + o_token[:, None] * s_value + i_head * V
         b_value = tl.load(p_row + o_v[None, :], mask=m_v, other=0.0).to(tl.float32)
         written = dot(solved, b_value, PRECISION)
-        o_tile = i_tile * C * V + o_row[:, None] * V + o_v[None, :]
-        tl.store(p_written + o_tile, written, mask=(o_v < V)[None, :])
-        o_output = (o_token[:, None] * HV + i_head) * V + o_v[None, :]
-        tl.store(p_output + o_output, dot(scores, written, PRECISION), mask=m_v)
+        p_tile = p_written + o_row[:, None] * V + o_v[None, :]
+        tl.store(p_tile, written, mask=(o_v < V)[None, :])
+        tl.store(p_output + o_v[None, :], dot(scores, written, PRECISION), mask=m_v)
 
 
 @kernel

@@ -106,7 +106,7 @@ def choose_kernel(
     if top_p < 1.0:
         bound = top_p * tl.sum(total, axis=0)
         i_block = tl.sum((m_block & (through < bound)).to(tl.int32), axis=0)
-        below = _running_in(p_running, before, i_block, V, BLOCK, BB) < bound
+        below = running_in(p_running, before, i_block, V, BLOCK, BB) < bound
         kept = tl.minimum(kept, i_block * BLOCK + tl.sum(below.to(tl.int32), axis=0) + 1)
     # A token that weighs nothing is never drawn, however sums are rounded.
     weighing = tl.sum(tl.load(p_counts + 2 * o_block, mask=m_block, other=0), axis=0)
@@ -115,7 +115,7 @@ def choose_kernel(
     mass = tl.load(p_running + kept - 1) + tl.sum(tl.where(o_block == i_block, before, 0.0), axis=0)
     target = tl.load(p_options + 2) * mass
     i_block = tl.sum((m_block & (through <= target)).to(tl.int32), axis=0)
-    passed = _running_in(p_running, before, i_block, V, BLOCK, BB) <= target
+    passed = running_in(p_running, before, i_block, V, BLOCK, BB) <= target
     place = tl.minimum(i_block * BLOCK + tl.sum(passed.to(tl.int32), axis=0), kept - 1)
     finite = tl.sum(tl.load(p_counts + 2 * o_block + 1, mask=m_block, other=0), axis=0)
     # NaN is sorted before everything, and alone is not equal to itself.
@@ -126,7 +126,7 @@ def choose_kernel(
 
 
 @kernel
-def _running_in(
+def running_in(
     p_running: tl.tensor,
     before: tl.tensor,
     i_block: tl.tensor,

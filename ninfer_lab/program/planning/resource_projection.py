@@ -29,7 +29,7 @@ from ninfer_lab.program.storage.checkpoint_record import holdings_of
 from ninfer_lab.program.storage.host_arena import first_fit
 from ninfer_lab.program.storage.ledger import Ledger
 from ninfer_lab.program.storage.post_state import Extent, PoolNeeds, PostState
-from ninfer_lab.program.storage.replica_layout import Field
+from ninfer_lab.program.storage.replica_layout import Field, Holdings
 from ninfer_lab.program.storage.source_lineage import source_lineage
 
 
@@ -46,13 +46,11 @@ class Projector:
         self.options = options
         self.layout = ledger.layout
         self.present = ledger.present
-        active = NOTHING
+        active = Holdings()
         for sequence in ledger.sequences.values():
-            active = ReplicaSet(active | ledger.replicas_of(sequence.holdings))
-        self.active = active
-        self.kept_by_owner: dict[OwnerId, ReplicaSet] = {
-            owner.ref.id: ledger.replicas_of(owner.holdings) for owner in ledger.continuations.all()
-        }
+            active = active.joined(sequence.holdings)
+        self.active = ledger.replicas_of(active)
+        self.kept_by_owner = ledger.kept_by_owner()
 
     def candidate(self, candidate: AdmissionCandidate) -> CandidateProjector:
         """All targets of one candidate."""
@@ -100,7 +98,9 @@ class CandidateProjector:
         self._layout = projector.layout
         self.lineage = source_lineage(ledger.continuations, candidate)
         self._source, consumed = self.lineage.source, self.lineage.consumed
-        self._kept_replicas = ledger.replicas_of(holdings_of(self.lineage.kept))
+        self._kept_replicas = NOTHING
+        if self.lineage.kept:
+            self._kept_replicas = ledger.replicas_of(holdings_of(self.lineage.kept))
         self._image_marks = self._device_image = 0
         source_replicas = NOTHING
         if self._source is not None:
@@ -112,7 +112,7 @@ class CandidateProjector:
         if consumed is not None:
             self._consumed = projector.kept_by_owner[consumed.ref.id]
         self._going_on = self._kept_replicas | source_replicas
-        self._shares = tuple(self._share(candidate, pool) for pool in ledger.capacity.pools)
+        self._shares = tuple([self._share(candidate, pool) for pool in ledger.kv])
 
     # ── one target, whole or by what has changed ────────────────────────────────────────────────
 

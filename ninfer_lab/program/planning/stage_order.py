@@ -35,10 +35,10 @@ class StageOrder:
         self._layout = layout
         self._granule_bytes = ledger.capacity.host_kv.granule_bytes
         now = ledger.counts()
-        self._now = StageUse(
-            StageName.NOW, _counts([a for a, _ in now]), _counts([r for _, r in now])
-        )
+        (a0, r0), (a1, r1), (a2, r2), (a3, r3), (a4, r4) = now
+        self._now = StageUse(StageName.NOW, (a0, a1, a2, a3, a4), (r0, r1, r2, r3, r4))
         self._growth_pages = self._now.reserved[2], self._now.reserved[3]
+        self._occupancies: dict[tuple[Counts, Counts], Occupancy] = {}
         self._limits = _counts([ledger.capacity.of(axis) for axis in Axis])
         self._masks = (
             layout.device_images.mask,
@@ -122,17 +122,25 @@ class StageOrder:
 
     def stages(self, uses: tuple[StageUse, ...]) -> tuple[Stage, ...]:
         """The same as values to look at."""
-        capacity = self._ledger.capacity
-        return tuple(
-            Stage(name=use.name, occupancy=Occupancy.of(capacity, _pairs(use))) for use in uses
-        )
+        return tuple([Stage(name, self._occupancy(used, held)) for name, used, held in uses])
+
+    def _occupancy(self, allocated: Counts, reserved: Counts) -> Occupancy:
+        """Most stages of most targets use what an earlier one has used."""
+        key = (allocated, reserved)
+        known = self._occupancies.get(key)
+        if known is None:
+            known = Occupancy.of(self._ledger.capacity, _pairs(allocated, reserved))
+            self._occupancies[key] = known
+        return known
 
     def violations(self, uses: tuple[StageUse, ...], post: PostState) -> tuple[Violation, ...]:
         """Every inequality that fails, in stage order; an extent without a place comes last."""
         failing = [
             Violation(stage=use.name, axis=axis, used_count=sum(count), capacity_count=limit)
             for use in uses
-            for axis, count, limit in zip(Axis, _pairs(use), self._limits, strict=True)
+            for axis, count, limit in zip(
+                Axis, _pairs(use.allocated, use.reserved), self._limits, strict=True
+            )
             if sum(count) > limit
         ]
         return (*failing, *self._unplaced(uses, post))
@@ -181,9 +189,9 @@ def _pool_needs(post: PostState) -> tuple[PoolNeeds, PoolNeeds]:
     return post.needs[0], post.needs[1] if len(post.needs) > 1 else _NO_NEEDS
 
 
-def _pairs(use: StageUse) -> OccupancyCounts:
-    one, two, three, four, five = zip(use.allocated, use.reserved, strict=True)
-    return one, two, three, four, five
+def _pairs(allocated: Counts, reserved: Counts) -> OccupancyCounts:
+    (a0, a1, a2, a3, a4), (r0, r1, r2, r3, r4) = allocated, reserved
+    return (a0, r0), (a1, r1), (a2, r2), (a3, r3), (a4, r4)
 
 
 def _counts(values: list[int]) -> Counts:

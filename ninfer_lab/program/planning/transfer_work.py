@@ -38,19 +38,20 @@ def machine_work(
     """The copies of both halves, coalesced, and the prefill behind them."""
     pressure, own = TransferPhase.PRESSURE_TO_HOST, TransferPhase.CANDIDATE
     d2h, h2d, d2d = TransferDirection.D2H, TransferDirection.H2D, TransferDirection.D2D
-    demoted_images = ledger.layout.host_images.count(post.pending)
-    restored_images = int(post.state is StateTransition.RESTORE)
-    batches = [
-        _images(options, pressure, d2h, demoted_images),
-        _images(options, own, h2d, restored_images),
-        *(
+    batches: list[TransferBatch] = []
+    if post.pending:
+        demoted_images = ledger.layout.host_images.count(post.pending)
+        batches.append(_images(options, pressure, d2h, demoted_images))
+        batches += [
             _pages(options, pressure, d2h, e.pool, e.pages.bit_count(), runs_count(e.pages))
             for e in post.extents
-        ),
-    ]
+        ]
+    if post.state is StateTransition.RESTORE:
+        batches.append(_images(options, own, h2d, 1))
     for pool, needs in zip(ledger.kv, post.needs, strict=True):
-        count, runs = needs.restored.bit_count(), runs_count(needs.restored)
-        batches.append(_pages(options, own, h2d, pool, count, runs))
+        if needs.restored:
+            count, runs = needs.restored.bit_count(), runs_count(needs.restored)
+            batches.append(_pages(options, own, h2d, pool, count, runs))
         if needs.copied_tail_pages:
             assert source is not None
             tail = ledger.layout.device_pages[pool].put(1 << source.pages_of(pool)[-1])

@@ -63,14 +63,12 @@ class ActiveSequence:
     @property
     def holdings(self) -> Holdings:
         """Everything that must stay for its sake: what it maps, reads, writes and has captured."""
-        lineage = holdings_of(self.checkpoints)
-        images = lineage.images | 1 << self.write_image
+        images = 1 << self.write_image
         if self.read_image is not None:
             images |= 1 << self.read_image
-        backend = self.spaces[1].mask if len(self.spaces) > 1 else 0
-        return Holdings(
-            images, lineage.pages | self.spaces[0].mask, lineage.backend_pages | backend
-        )
+        backend_pages = self.spaces[1].mask if len(self.spaces) > 1 else 0
+        mapped = Holdings(images, self.spaces[0].mask, backend_pages)
+        return mapped.joined(holdings_of(self.checkpoints)) if self.checkpoints else mapped
 
     def consumed(self, frontier_tokens: int) -> TokenSpan:
         """The exact tokens `[0, frontier_tokens)`."""

@@ -7,7 +7,7 @@ commit share (KV-4). Does not know where pages lie or who else refers to them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ninfer_lab.contract.capacity import KvPool
 from ninfer_lab.contract.ids import KvPageId
@@ -16,8 +16,7 @@ from ninfer_lab.contract.placement import SpacePlacement
 from ninfer_lab.program.storage.bitset import mask_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SnapshotShape:
+class SnapshotShape(NamedTuple):
     """What keeping `[0, coverage_tokens)` means for the pages of one pool.
 
     Attributes:

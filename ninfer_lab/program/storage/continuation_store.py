@@ -7,6 +7,7 @@ catalog's.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ninfer_lab.contract.errors import InvariantBroken
@@ -137,6 +138,6 @@ class ContinuationStore:
         """Every owner, by id."""
         return tuple(self._by_owner[owner] for owner in sorted(self._by_owner))
 
-    def holdings(self) -> tuple[Holdings, ...]:
-        """What each owner refers to, in no particular order."""
-        return tuple([each.holdings for each in self._by_owner.values()])
+    def holdings(self) -> Iterator[Holdings]:
+        """What each owner refers to, the one published last first."""
+        return (each.holdings for each in reversed(self._by_owner.values()))

@@ -53,6 +53,16 @@ class KvStore:
         return self._on_host
 
     @property
+    def device_count(self) -> int:
+        """Logical pages with a Device replica."""
+        return len(self._device)
+
+    @property
+    def host_count(self) -> int:
+        """Logical pages with a Host replica."""
+        return len(self._host)
+
+    @property
     def host_changes_count(self) -> int:
         """Grows whenever a Host replica comes or goes: until then `granules_of` stays true."""
         return self._host_changes_count
@@ -84,6 +94,8 @@ class KvStore:
 
     def drop(self, *, device_pages: int, host_pages: int) -> None:
         """Gives replicas up; a logical page without any is no more."""
+        if not device_pages | host_pages:
+            return
         for page in map(KvPageId, ordinals_of(device_pages)):
             self.device_places.give_back((self._device.pop(page),))
         for page in map(KvPageId, ordinals_of(host_pages)):

@@ -21,7 +21,7 @@ from ninfer_lab.contract.capacity import (
 from ninfer_lab.contract.errors import InvariantBroken
 from ninfer_lab.contract.ids import LaneId, OwnerId, SequenceHandle, SequenceId
 from ninfer_lab.contract.placement import LedgerSnapshot, OpenTransition, RowTable
-from ninfer_lab.contract.replicas import ReplicaSet
+from ninfer_lab.contract.replicas import NOTHING, ReplicaSet
 from ninfer_lab.program.storage.active_sequence import ActiveSequence
 from ninfer_lab.program.storage.continuation_store import ContinuationStore
 from ninfer_lab.program.storage.host_arena import HostArena
@@ -55,13 +55,27 @@ class Ledger:
         self.sequences: dict[SequenceId, ActiveSequence] = {}
         self.held_growth_pages = dict.fromkeys(capacity.pools, 0)
         self._counted: tuple[OccupancyCounts, Occupancy] | None = None
+        self._present: tuple[tuple[int, ...], ReplicaSet] = ((), NOTHING)
+        self._marked: dict[OwnerId, tuple[Holdings, int]] = {}
         self._granules: dict[tuple[KvPool, int], tuple[int, int]] = {}
 
     # ── what is there, and for whom ─────────────────────────────────────────────────────────────
 
     @property
     def present(self) -> ReplicaSet:
-        """Every replica there is, with the granules of the arena that are taken."""
+        """Every replica there is, with the granules of the arena that are taken.
+
+        Put together anew only where one of its parts has moved: it is asked for far more often.
+        """
+        states = self.states
+        parts = [states.on_device, states.on_host, self.arena.taken]
+        for store in self.kv.values():
+            parts += (store.on_device, store.on_host)
+        if self._present[0] != (key := tuple(parts)):
+            self._present = (key, self._replicas_there())
+        return self._present[1]
+
+    def _replicas_there(self) -> ReplicaSet:
         layout = self.layout
         replicas = (
             layout.device_images.put(self.states.on_device)
@@ -75,8 +89,26 @@ class Ledger:
 
     def replicas_of(self, holdings: Holdings) -> ReplicaSet:
         """The replicas there are of some contents, with the granules they lie on."""
-        replicas = (self.layout.on_device(holdings) | self.layout.on_host(holdings)) & self.present
-        return ReplicaSet(replicas | self._granules_of(holdings))
+        there = self.layout.anywhere(holdings) & self.present
+        return ReplicaSet(there | self._granules_of(holdings))
+
+    def kept_by_owner(self) -> dict[OwnerId, ReplicaSet]:
+        """The replicas there are of what every inactive owner refers to, ascending by owner.
+
+        An owner refers to the same as long as it is the same: where its replicas would be marked
+        is remembered from the last time.
+        """
+        known, self._marked = self._marked, {}
+        present, anywhere = self.present, self.layout.anywhere
+        kept: dict[OwnerId, ReplicaSet] = {}
+        for owner in self.continuations.all():
+            id, holdings = owner.ref.id, owner.holdings
+            marked = known.get(id)
+            if marked is None or marked[0] is not holdings:
+                marked = (holdings, anywhere(holdings))
+            self._marked[id] = marked
+            kept[id] = ReplicaSet(marked[1] & present | self._granules_of(holdings))
+        return kept
 
     def holders(self) -> Iterator[Holdings]:
         """What every owner and every sequence refers to."""
@@ -85,11 +117,16 @@ class Ledger:
             yield sequence.holdings
 
     def unreferenced(self, contents: Holdings, *, besides: Holdings | None = None) -> Holdings:
-        """Those of some contents that no holder refers to, or none but one holder."""
+        """Those of some contents that no holder refers to, or none but one holder.
+
+        Nearly all that a sequence held is its owner's when it ends, who is looked at first.
+        """
         images, pages, backend_pages = contents
         for kept in self.holders():
             if kept is besides:
                 continue
+            if not (images or pages or backend_pages):
+                break
             images &= ~kept.images
             pages &= ~kept.pages
             backend_pages &= ~kept.backend_pages
@@ -113,6 +150,8 @@ class Ledger:
 
     def _granules_of(self, holdings: Holdings) -> ReplicaSet:
         """Remembered per set of pages until a Host replica comes or goes in the pool."""
+        if not self.arena.taken:
+            return NOTHING
         granules = 0
         for pool, store in self.kv.items():
             pages = holdings.of_pool(pool) & store.on_host
@@ -132,12 +171,12 @@ class Ledger:
     def release_unreferenced(self, contents: Holdings) -> None:
         """Releases, in both tiers, what of these contents nobody refers to any more."""
         gone = self.unreferenced(contents)
-        self.drop(
-            ReplicaSet((self.layout.on_device(gone) | self.layout.on_host(gone)) & self.present)
-        )
+        self.drop(ReplicaSet(self.layout.anywhere(gone) & self.present))
 
     def drop(self, replicas: ReplicaSet) -> None:
         """Gives replicas up, and the arena's granules with them."""
+        if not replicas:
+            return
         layout = self.layout
         self.states.drop(
             device_images=layout.device_images.of(replicas),
@@ -175,27 +214,22 @@ class Ledger:
 
     def counts(self) -> OccupancyCounts:
         """(allocated, reserved) of every axis now: a taken place without a replica is reserved."""
-        states, arena = self.states, self.capacity.host_kv
-        device = states.on_device.bit_count()
-        host = states.on_host.bit_count()
-        pages: list[tuple[int, int]] = []
+        states, granule_bytes = self.states, self.capacity.host_kv.granule_bytes
+        device, host = states.device_count, states.host_count
+        pages = [(0, 0), (0, 0)]
         host_granules = 0
-        for pool in KvPool:
-            store = self.kv.get(pool)
-            if store is None:
-                pages.append((0, 0))
-                continue
-            there = store.on_device.bit_count()
+        for index, (pool, store) in enumerate(self.kv.items()):
+            there = store.device_count
             held = store.device_places.taken_count - there
-            pages.append((there, held + self.reserved_pages(pool)))
-            host_granules += store.on_host.bit_count() * store.page_granules
+            pages[index] = there, held + self.reserved_pages(pool)
+            host_granules += store.host_count * store.page_granules
         held_granules = self.arena.taken.bit_count() - host_granules
         return (
             (device, states.device_places.taken_count - device),
             (host, states.host_places.taken_count - host),
             pages[0],
             pages[1],
-            (host_granules * arena.granule_bytes, held_granules * arena.granule_bytes),
+            (host_granules * granule_bytes, held_granules * granule_bytes),
         )
 
     def occupancy(self) -> Occupancy:

@@ -84,4 +84,4 @@ class PostState(NamedTuple):
     @property
     def copied_tail_pages(self) -> int:
         """Partial tails to copy, over all pools."""
-        return sum(needs.copied_tail_pages for needs in self.needs)
+        return sum([needs.copied_tail_pages for needs in self.needs])

@@ -80,6 +80,12 @@ class ReplicaLayout:
         self.granules = self._field(capacity.host_kv.granules_count)
         self.device_pages = {pool: self._field(self.pages_count[pool]) for pool in KvPool}
         self.host_pages = {pool: self._field(self.pages_count[pool]) for pool in KvPool}
+        self._device_offsets = self._offsets(self.device_images, self.device_pages)
+        self._host_offsets = self._offsets(self.host_images, self.host_pages)
+
+    def _offsets(self, images: Field, pages: dict[KvPool, Field]) -> tuple[int, int, int]:
+        """Where the marks of `Holdings` begin, one after the other."""
+        return images.offset, pages[KvPool.MAIN].offset, pages[KvPool.BACKEND].offset
 
     def _field(self, width: int) -> Field:
         field = Field(offset=self._end, width=width, mask=((1 << width) - 1) << self._end)
@@ -88,19 +94,17 @@ class ReplicaLayout:
 
     def on_device(self, holdings: Holdings) -> ReplicaSet:
         """A Device replica of every content."""
-        return ReplicaSet(
-            self.device_images.put(holdings.images)
-            | self.device_pages[KvPool.MAIN].put(holdings.pages)
-            | self.device_pages[KvPool.BACKEND].put(holdings.backend_pages)
-        )
+        (images, pages, backend_pages), (at, pages_at, backend_at) = holdings, self._device_offsets
+        return ReplicaSet(images << at | pages << pages_at | backend_pages << backend_at)
 
     def on_host(self, holdings: Holdings) -> ReplicaSet:
         """A Host replica of every content, wherever it may lie."""
-        return ReplicaSet(
-            self.host_images.put(holdings.images)
-            | self.host_pages[KvPool.MAIN].put(holdings.pages)
-            | self.host_pages[KvPool.BACKEND].put(holdings.backend_pages)
-        )
+        (images, pages, backend_pages), (at, pages_at, backend_at) = holdings, self._host_offsets
+        return ReplicaSet(images << at | pages << pages_at | backend_pages << backend_at)
+
+    def anywhere(self, holdings: Holdings) -> ReplicaSet:
+        """A replica of every content in both tiers."""
+        return ReplicaSet(self.on_device(holdings) | self.on_host(holdings))
 
     def contents(self, replicas: int) -> Holdings:
         """Contents with any replica in a set."""

@@ -7,7 +7,7 @@ whether the target is worth it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ninfer_lab.contract.candidate import AdmissionCandidate, SourceDisposition
 from ninfer_lab.contract.checkpoint import CheckpointKind
@@ -16,8 +16,7 @@ from ninfer_lab.program.storage.checkpoint_record import CheckpointRecord
 from ninfer_lab.program.storage.continuation_store import Continuation, ContinuationStore
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceLineage:
+class SourceLineage(NamedTuple):
     """Everything `None` and empty for root.
 
     Attributes:

@@ -40,6 +40,16 @@ class StateStore:
         """Images with a Host replica, as a set."""
         return self._on_host
 
+    @property
+    def device_count(self) -> int:
+        """Images with a Device replica."""
+        return len(self._device)
+
+    @property
+    def host_count(self) -> int:
+        """Images with a Host replica."""
+        return len(self._host)
+
     def create(self, slot: StateSlotId) -> StateImageId:
         """A new image at a held Device slot."""
         image = self._free_ids.pop()
@@ -63,6 +73,8 @@ class StateStore:
 
     def drop(self, *, device_images: int, host_images: int) -> None:
         """Gives replicas up; an image without any is no more."""
+        if not device_images | host_images:
+            return
         for image in map(StateImageId, ordinals_of(device_images)):
             self.device_places.give_back((self._device.pop(image),))
         for image in map(StateImageId, ordinals_of(host_images)):

@@ -1,25 +1,20 @@
-"""Two short walks past every place where the ledger, the manager or the engine could go wrong.
+"""Law: on short walks past every place where manager or engine could go wrong, all is as a reader
+of the rules expects: who is served, what may be reused, what an end leaves behind.
 
-They assert what only a reader of the rules knows (who is served, what may be reused, what an end
-leaves behind); everything else is left to laws and contents. Mutants must not survive them.
+Everything else is left to laws and contents, after every call. Mutants must not survive the walks.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from ninfer_lab.contract.candidate import ReusePath, SourceDisposition
-from ninfer_lab.contract.errors import PlanRefused
+from ninfer_lab.contract.candidate import ReusePath
 from ninfer_lab.contract.events import RequestAdmitted, RequestBlocked
-from ninfer_lab.contract.ids import OwnerRef, RequestId
+from ninfer_lab.contract.ids import RequestId
 from ninfer_lab.contract.options import CacheMode, EngineOptions
 from ninfer_lab.contract.output import FinishReason
-from ninfer_lab.contract.result import SequenceEnd
 from simulation.content_machine import answer_to
 from simulation.engine_world import EngineWorld, engine_world, prepared
-from simulation.program_world import ProgramWorld, Start, closure_at
 
 FIRST = prepared(range(100), closure=70)
 ANSWER = answer_to(range(100), 3)
@@ -32,6 +27,8 @@ def world_of(*, lanes: int, extra: int, pages: int, with_text: bool = False) -> 
         kv_capacity_tokens=64 * pages,
         device_state_slots=extra,
         prefill_chunk_tokens=80,
+        host_state_slots=0,
+        host_kv_capacity_bytes=0,
     )
     return engine_world(options, with_text=with_text)
 
@@ -48,7 +45,7 @@ def started(world: EngineWorld, request: RequestId) -> tuple[ReusePath, int]:
     return admitted.path, admitted.reuse_tokens
 
 
-def walk_a_conversation() -> None:
+def test_a_conversation() -> None:  # spec: OWN-6, IDN-3, ACT-5
     """One lane, one extra slot: Move, a replaced capture, a rewrite, a Fork with a copied tail."""
     world = world_of(lanes=1, extra=1, pages=8)
     world.finish(world.submit(FIRST, output=3, session="a"))
@@ -65,7 +62,7 @@ def walk_a_conversation() -> None:
     assert world.engine.close().ledger.occupancy.device_kv.reserved_count == 0
 
 
-def walk_in_company() -> None:
+def test_in_company() -> None:  # spec: IDN-3, IDN-4, ROLE-5, MODE-2, INV-14, TXN-5
     """Three lanes: a Fork beside its source, foreign identities, late and cancelled ends."""
     world = world_of(lanes=3, extra=6, pages=24)
     late = world.submit(range(500, 540), output=60, session="a")
@@ -97,7 +94,7 @@ def walk_in_company() -> None:
     world.engine.close()
 
 
-def walk_without_room() -> None:
+def test_without_room() -> None:  # spec: INV-1, RES-1, SRCH-3, ROLE-5, REV-2, TXN-5
     """Two lanes, no extra slot: a blocked head, a protected source, the root with all released."""
     world = world_of(lanes=2, extra=0, pages=5)
     world.finish(world.submit(range(100), output=2))
@@ -114,7 +111,7 @@ def walk_without_room() -> None:
     world.engine.close()
 
 
-def walk_past_faults() -> None:
+def test_past_faults() -> None:  # spec: ACT-5, IDN-5
     """A torn forward, an interrupt, and a stop string below the state."""
     world = world_of(lanes=2, extra=2, pages=12, with_text=True)
     world.machine.failing_forwards.add(3)
@@ -130,51 +127,3 @@ def walk_past_faults() -> None:
     world.finish(world.submit(range(600, 690), output=9, session="c", stop=("bc",)))
     assert set(frontiers(world)) == {"a", "b"}
     world.engine.close()
-
-
-def walk_by_hand() -> None:
-    """Program alone: a consumed source that another reads, a capture without room, plans."""
-    world = ProgramWorld(lanes=2, extra_slots=2, pages=8)
-    owner = world.published(range(70))
-    (endpoint,) = world.owner(owner).checkpoints
-    reader = world.admit(world.request(range(90)), Start(checkpoint=endpoint.summary.ref, lane=1))
-    taker = world.admit(
-        world.request(range(95)),
-        Start(
-            checkpoint=endpoint.summary.ref,
-            disposition=SourceDisposition.CONSUME,
-            owner=OwnerRef(id=owner.id, generation=2),
-        ),
-    )
-    world.prefill(taker)
-    world.prefill(reader)
-    world.finish(taker)
-    world.finish(reader, SequenceEnd.DISCARD)
-
-    tight = ProgramWorld(lanes=1, extra_slots=1, pages=3)
-    captures = (closure_at(70),)
-    result = tight.admit(
-        tight.request(range(140)), Start(owner=tight.new_owner(), captures=captures)
-    )
-    tight.prefill(result)
-    tight.finish(result)
-
-    plans = ProgramWorld(lanes=2, extra_slots=0, pages=4)
-    plan = plans.seal(plans.request(range(70)), Start())
-    running = plans.program.start(plan)
-    for refused in (plan, replace(plan)):
-        with pytest.raises(PlanRefused):
-            plans.program.start(refused)
-    stale = plans.seal(plans.request(range(70)), Start(lane=1))
-    plans.program.finish(running.handle, SequenceEnd.DISCARD)
-    with pytest.raises(PlanRefused):
-        plans.program.start(stale)
-
-
-WALKS = (
-    walk_a_conversation,
-    walk_in_company,
-    walk_without_room,
-    walk_past_faults,
-    walk_by_hand,
-)
