@@ -22,7 +22,7 @@ from simulation.random_stream import RandomStream
 from simulation.story import Story
 
 FIRST_SEED = 0
-STEPS_COUNT = 60_000
+STEPS_COUNT = 100_000
 SOAK_STEPS_COUNT = 1_000_000
 VISITS_COUNT = 50
 """At least so many visits to each place."""
