@@ -7,7 +7,7 @@ engine around, is in `engine_trials`; transitions half-way are in `transition_tr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -228,6 +228,27 @@ def _way(
         source_pages=0 if root else frontier_tokens // PAGE_TOKENS,
         after=bench.ledger,
     )
+
+
+def tail_copies(frontiers_tokens: Iterable[int]) -> pl.DataFrame:
+    """What a second writer copies at each frontier, and what a request that uses its owner up
+    does.
+    """
+    rows = []
+    for frontier in frontiers_tokens:
+        bench = LedgerBench(_roomy(device_pages=16))
+        owner = bench.publish(frontier)
+        wanted = Wanted(prompt_tokens=frontier + 20, source=owner)
+        stays, used_up = bench.assess(wanted), bench.assess(replace(wanted, consume=True))
+        rows.append(
+            {
+                "frontier_tokens": frontier,
+                "tokens in the last page": frontier % PAGE_TOKENS or PAGE_TOKENS,
+                "pages copied if the owner stays": stays.cow_pages,
+                "pages copied if it is used up": used_up.cow_pages,
+            }
+        )
+    return pl.DataFrame(rows)
 
 
 def occupancy_table(occupancy: Occupancy) -> pl.DataFrame:

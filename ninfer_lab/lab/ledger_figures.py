@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
+from matplotlib.legend_handler import HandlerTuple
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MaxNLocator
 
@@ -92,7 +93,7 @@ def holdings(explanation: Explanation, *, title: str | None = None) -> Picture:
     axes = figure.subplots()
     parts = explanation.holdings
     x = 0
-    seen: dict[str, Patch] = {}
+    seen: dict[str, tuple[Patch, ...]] = {}
     for part in parts:
         name = ", ".join(map(str, part.holders))
         colours = [_holder_colour(holder) for holder in part.holders]
@@ -121,9 +122,10 @@ def holdings(explanation: Explanation, *, title: str | None = None) -> Picture:
             fontsize=10,
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5, "alpha": 0.85},
         )
-        key = f"{name}: {part.kind.value}"
-        face = "white" if hatch else colours[0]
-        seen[key] = Patch(facecolor=face, edgecolor=colours[0], hatch=hatch, alpha=0.8, label=key)
+        seen[f"{name}: {part.kind.value}"] = tuple(
+            Patch(facecolor="white" if hatch else colour, edgecolor=colour, hatch=hatch, alpha=0.8)
+            for colour in colours
+        )
         x += part.units_count
     _capacity(axes, violation.capacity_count)
     axes.set_xlim(0, max(x, violation.capacity_count) * 1.04)
@@ -134,6 +136,8 @@ def holdings(explanation: Explanation, *, title: str | None = None) -> Picture:
     axes.spines[["top", "right", "left"]].set_visible(False)
     figure.legend(
         handles=list(seen.values()),
+        labels=list(seen),
+        handler_map={tuple: HandlerTuple(ndivide=None, pad=0)},
         loc="outside upper center",
         ncols=min(3, len(seen)),
         frameon=False,

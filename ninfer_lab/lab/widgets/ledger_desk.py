@@ -34,6 +34,7 @@ class LedgerDesk:
         self._make = make
         self._requests = dict(requests)
         self._said = ""
+        self._is_setting = False
         self.bench = make()
         self._request = ipywidgets.Dropdown(description="request", style=WIDE)
         self._fates = ipywidgets.VBox()
@@ -56,9 +57,12 @@ class LedgerDesk:
 
     def choose(self, request: str, fates: Mapping[OwnerId, Fate] | None = None) -> None:
         """Sets the controls; owners that are not named stay."""
+        self._is_setting = True
         self._request.value = request
         for owner, control in self._fate_of.items():
             control.value = (fates or {}).get(owner, Fate.STAYS)
+        self._is_setting = False
+        self._said = ""
         self._show()
 
     def run(self) -> None:
@@ -97,22 +101,25 @@ class LedgerDesk:
     # ── showing ─────────────────────────────────────────────────────────────────────────────────
 
     def __str__(self) -> str:
-        wanted = self.wanted
-        fates = [f"owner {owner} {fate.value}" for owner, fate in wanted.fates]
-        words = "; ".join((self._request.value, *(fates or ["every owner stays as it is"])))
-        return f"{words}\n{self.assessment}"
+        fates = [f"owner {owner} {fate.value}" for owner, fate in self.wanted.fates]
+        chosen = "; ".join((self._request.value, *(fates or ["every owner stays as it is"])))
+        return f"{chosen}\n{_verdict(self.assessment)}"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        return both_forms(self._live, text=str(self), words=self._words(), picture=self._picture())
+        return both_forms(self._live, text=str(self), picture=self._picture(title=str(self)))
 
     def _renew(self) -> None:
         """The controls for those who are there now."""
         there = self.bench.owners
-        self._request.options = [
+        names = [
             name
             for name, wanted in self._requests.items()
             if wanted.source is None or wanted.source in there
         ]
+        self._is_setting = True
+        self._request.options = names
+        self._request.value = names[0]
+        self._is_setting = False
         self._fate_of = {}
         for owner in there:
             control = ipywidgets.Dropdown(
@@ -127,7 +134,7 @@ class LedgerDesk:
         self._show()
 
     def _show(self) -> None:
-        if self._request.value is None:
+        if self._is_setting:
             return
         source = self._requests[self._request.value].source
         for owner, control in self._fate_of.items():
@@ -135,19 +142,24 @@ class LedgerDesk:
         self._verdict.value = self._words()
         self._image.value = self._picture()._repr_png_()
 
-    def _picture(self) -> Picture:
-        return placement(self.bench.describe(), arena=self.bench.options.capacity.host_kv)
+    def _picture(self, title: str | None = None) -> Picture:
+        arena = self.bench.options.capacity.host_kv
+        return placement(self.bench.describe(), arena=arena, title=title)
 
     def _words(self) -> str:
         assessment = self.assessment
-        verdict = "fits" if assessment.is_feasible else "does not fit"
-        head = f"<b>{html.escape(self._request.value)}</b>: {verdict}"
-        if assessment.is_feasible:
-            head += f", by <b>{assessment.state.value}</b>, {assessment.cow_pages} page(s) copied"
-        fates = "; ".join(f"owner {owner} {fate.value}" for owner, fate in self.wanted.fates)
         said = f"<p><i>{html.escape(self._said)}</i></p>" if self._said else ""
+        lines = "<br>".join(html.escape(line) for line in str(self).splitlines())
         parts = "".join(each._repr_html_() for each in self.bench.explain(self.wanted)[:1])
-        return f"{said}{head}<br><small>{fates}</small>{_peaks(assessment)}{parts}"
+        return f"{said}{lines}{_peaks(assessment)}{parts}"
+
+
+def _verdict(assessment: Assessment) -> str:
+    """In one line."""
+    if assessment.is_feasible:
+        copied = f"{assessment.cow_pages} pages copied on the Device"
+        return f"It fits, by {assessment.state.value}; {copied}."
+    return f"It does not fit {assessment.violations[0]}."
 
 
 def _peaks(assessment: Assessment) -> str:
