@@ -16,10 +16,14 @@ import ipywidgets
 from ninfer_lab.contract.capacity import Axis, AxisUse
 from ninfer_lab.contract.ids import OwnerId
 from ninfer_lab.contract.target import Assessment
+from ninfer_lab.lab import palette
 from ninfer_lab.lab.ledger_bench import Fate, LedgerBench, Wanted
 from ninfer_lab.lab.picture import Picture
 from ninfer_lab.lab.placement_map import placement
 from ninfer_lab.lab.widgets.shown import WIDE, both_forms
+
+_NUMBER = "text-align:right;padding:0 0 0 1.5em;line-height:1.6"
+"""Style of a cell that holds a number."""
 
 
 class LedgerDesk:
@@ -164,7 +168,8 @@ def _verdict(assessment: Assessment) -> str:
 
 def _peaks(assessment: Assessment) -> str:
     """A row for each axis: before, the highest stage, the end."""
-    head = "".join(f"<th>{name}</th>" for name in ("axis", "now", "highest", "end", "capacity"))
+    names = ("now", "highest", "end", "capacity")
+    head = "<th></th>" + "".join(f"<th style='{_NUMBER}'>{name}</th>" for name in names)
     rows = "".join(
         _row([stage.occupancy.on(axis) for stage in assessment.stages])
         for axis in Axis
@@ -175,12 +180,11 @@ def _peaks(assessment: Assessment) -> str:
 
 def _row(uses: list[AxisUse]) -> str:
     highest = max(uses, key=lambda use: use.used_count)
-    style = " style='font-weight:bold;color:#D55E00'" if highest.free_count < 0 else ""
+    over = f";font-weight:bold;color:{palette.CAPACITY_COLOUR}" if highest.free_count < 0 else ""
+    counts = (uses[0].used_count, highest.used_count, uses[-1].used_count, highest.capacity_count)
+    styles = (_NUMBER, _NUMBER + over, _NUMBER, _NUMBER)
     cells = (
         f"<td style='text-align:left'>{uses[0].axis.value}</td>",
-        f"<td>{uses[0].used_count:,}</td>",
-        f"<td{style}>{highest.used_count:,}</td>",
-        f"<td>{uses[-1].used_count:,}</td>",
-        f"<td>{highest.capacity_count:,}</td>",
+        *(f"<td style='{s}'>{count:,}</td>" for s, count in zip(styles, counts, strict=True)),
     )
     return f"<tr>{''.join(cells)}</tr>"
