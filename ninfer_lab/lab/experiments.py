@@ -144,10 +144,12 @@ def two_aliases() -> LedgerBench:
 
 
 def split_host(hole_pages: int = 2) -> tuple[LedgerBench, Wanted]:
-    """A Host arena with enough free bytes for one more owner, in two holes, neither long enough.
+    """A Host arena with just the free bytes that one more owner takes, in two equal holes.
+
+    Two owners of one page are left in it: 2 between the holes, 4 behind the second.
 
     Args:
-        hole_pages: Length of each hole; the owner to be demoted has one page more.
+        hole_pages: Length of each hole.
 
     Returns:
         The bench, and a request that wants the last owner on the Host.
@@ -158,7 +160,7 @@ def split_host(hole_pages: int = 2) -> tuple[LedgerBench, Wanted]:
     for owner in residents:
         bench.demote(owner)
     bench.evict(*residents[::2])
-    mover = bench.publish((hole_pages + 1) * PAGE_TOKENS)
+    mover = bench.publish(2 * hole_pages * PAGE_TOKENS)
     return bench, Wanted(prompt_tokens=REQUEST_TOKENS, fates=demoting(mover))
 
 

@@ -79,8 +79,12 @@ def test_free_bytes_that_would_do_are_no_place(hole_pages: int) -> None:  # spec
     assert found.violation.axis is Axis.HOST_KV
     assert found.violation.run_bytes is not None
     assert max(found.holes_bytes) < found.violation.run_bytes <= sum(found.holes_bytes)
-    joined = wanted.with_fates((*wanted.fates, *evicting(OwnerId(2))))
-    assert bench.assess(joined).is_feasible
+    between, behind = (
+        bench.assess(wanted.with_fates((*wanted.fates, *evicting(OwnerId(owner)))))
+        for owner in (2, 4)
+    )
+    assert between.is_feasible
+    assert behind.is_feasible is (hole_pages == 1), "as many bytes, in another place"
 
 
 def test_each_situation_has_its_way_in() -> None:  # spec: STATE-3, KV-4

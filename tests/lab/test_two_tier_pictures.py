@@ -69,7 +69,7 @@ def test_the_missing_hole_lies_under_the_holes_there_are() -> None:
     (axes,) = figures.missing_hole(bench.ledger, arena, explanation).axes
     assert [text for text in texts(axes) if "hole" in text] == ["a hole of 2,048 bytes"] * 2
     *_, run = boxes(axes)
-    assert run.get_width() == 3
+    assert run.get_width() == 4
     with pytest.raises(AssertionError, match="no hole"):
         figures.missing_hole(bench.ledger, arena, unfit_target())
 

@@ -25,6 +25,9 @@ from ninfer_lab.lab.widgets.shown import WIDE, both_forms
 _NUMBER = "text-align:right;padding:0 0 0 1.5em;line-height:1.6"
 """Style of a cell that holds a number."""
 
+_WIDTH = {"width": "28em"}
+"""Of every list to choose from: a request is named in words."""
+
 
 class LedgerDesk:
     """A ledger under the reader's hand.
@@ -40,7 +43,7 @@ class LedgerDesk:
         self._said = ""
         self._is_setting = False
         self.bench = make()
-        self._request = ipywidgets.Dropdown(description="request", style=WIDE)
+        self._request = ipywidgets.Dropdown(description="request", style=WIDE, layout=_WIDTH)
         self._fates = ipywidgets.VBox()
         self._fate_of: dict[OwnerId, Any] = {}
         self._verdict = ipywidgets.HTML()
@@ -52,7 +55,7 @@ class LedgerDesk:
         self._request.observe(lambda _: self._show(), names="value")
         controls = ipywidgets.VBox(
             [self._request, self._fates, ipywidgets.HBox([run, reset])],
-            layout={"min_width": "24em"},
+            layout={"min_width": "29em"},
         )
         self._live = ipywidgets.VBox([ipywidgets.HBox([controls, self._verdict]), self._image])
         self._renew()
@@ -131,6 +134,7 @@ class LedgerDesk:
                 value=Fate.STAYS,
                 description=f"owner {owner}",
                 style=WIDE,
+                layout=_WIDTH,
             )
             control.observe(lambda _: self._show(), names="value")
             self._fate_of[owner] = control
@@ -154,8 +158,12 @@ class LedgerDesk:
         assessment = self.assessment
         said = f"<p><i>{html.escape(self._said)}</i></p>" if self._said else ""
         lines = "<br>".join(html.escape(line) for line in str(self).splitlines())
-        parts = "".join(each._repr_html_() for each in self.bench.explain(self.wanted)[:1])
-        return f"{said}{lines}{_peaks(assessment)}{parts}"
+        parts = "".join(
+            f"<li>{html.escape(line)}</li>"
+            for explanation in self.bench.explain(self.wanted)[:1]
+            for line in explanation.lines
+        )
+        return f"{said}{lines}{_peaks(assessment)}<ul>{parts}</ul>"
 
 
 def _verdict(assessment: Assessment) -> str:

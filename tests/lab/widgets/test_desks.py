@@ -55,7 +55,7 @@ def test_what_does_not_fit_is_told_and_not_done() -> None:
     before = desk.bench.ledger
     desk.run()
     assert desk.bench.ledger == before
-    assert "an extent of 3072 bytes finds no hole" in str(desk)
+    assert "an extent of 4096 bytes finds no hole" in str(desk)
     assert "Nothing has happened" in desk._verdict.value
     assert "free runs" in desk._verdict.value, "with the explanation"
 
