@@ -21,7 +21,8 @@ from ninfer_lab.contract.options import PAGE_TOKENS, EngineOptions
 from ninfer_lab.contract.placement import LedgerSnapshot
 from ninfer_lab.contract.result import Committed, SequenceEnd
 from ninfer_lab.contract.target import StageName
-from ninfer_lab.lab.ledger_bench import PAGE_BYTES, LedgerBench, Wanted, demoting, evicting
+from ninfer_lab.lab.ledger_bench import PAGE_BYTES, LedgerBench
+from ninfer_lab.lab.wanted import Wanted, demoting, evicting
 
 REQUEST_TOKENS = 10
 """Of a request that only has to be there for owners to be pressed by."""

@@ -163,6 +163,24 @@ def missing_hole(
     """
     violation = explanation.violation
     assert violation.run_bytes is not None, "this is about an extent that finds no hole"
+    figure = Picture(figsize=(9.5, 2.5), layout="constrained")
+    axes = figure.subplots()
+    _draw_arena(axes, ledger, arena)
+    _draw_wanted(axes, violation.run_bytes, arena.granule_bytes)
+    axes.set_xlim(-0.02, arena.granules_count + 0.02)
+    axes.set_ylim(-0.1, 2.5)
+    ticks = range(arena.granules_count + 1)
+    axes.set_xticks(list(ticks), [f"{tick * arena.granule_bytes:,}" for tick in ticks])
+    axes.set_yticks([])
+    axes.set_xlabel("place in the Host KV arena, bytes")
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    if title is not None:
+        figure.suptitle(title, fontsize=10)
+    return figure
+
+
+def _draw_arena(axes: Axes, ledger: LedgerSnapshot, arena: HostArenaGeometry) -> None:
+    """What lies in it, by owner, and the holes with their sizes."""
     owners = {
         (pool, page): owner.owner
         for owner in ledger.owners
@@ -170,8 +188,6 @@ def missing_hole(
         for pool in KvPool
         for page in checkpoint.pages_of(pool)
     }
-    figure = Picture(figsize=(9.5, 2.5), layout="constrained")
-    axes = figure.subplots()
     whole = Rectangle(
         (0, 1.4),
         arena.granules_count,
@@ -204,7 +220,11 @@ def missing_hole(
         size_bytes = length * arena.granule_bytes
         text = f"a hole of {size_bytes:,} bytes"
         axes.text(start + length / 2, 1.9, text, ha="center", va="center", fontsize=9)
-    run = violation.run_bytes // arena.granule_bytes
+
+
+def _draw_wanted(axes: Axes, run_bytes: int, granule_bytes: int) -> None:
+    """The extent that finds no place, to the same scale."""
+    run = run_bytes // granule_bytes
     axes.add_patch(
         Rectangle(
             (0, 0),
@@ -219,22 +239,12 @@ def missing_hole(
     axes.text(
         run / 2,
         0.5,
-        f"wanted in one piece: {violation.run_bytes:,} bytes",
+        f"wanted in one piece: {run_bytes:,} bytes",
         ha="center",
         va="center",
         fontsize=9,
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
     )
-    axes.set_xlim(-0.02, arena.granules_count + 0.02)
-    axes.set_ylim(-0.1, 2.5)
-    ticks = range(arena.granules_count + 1)
-    axes.set_xticks(list(ticks), [f"{tick * arena.granule_bytes:,}" for tick in ticks])
-    axes.set_yticks([])
-    axes.set_xlabel("place in the Host KV arena, bytes")
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    if title is not None:
-        figure.suptitle(title, fontsize=10)
-    return figure
 
 
 def _holes(taken: set[int], granules_count: int) -> list[tuple[int, int]]:

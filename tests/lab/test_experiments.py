@@ -18,7 +18,7 @@ from ninfer_lab.lab.experiments import (
     unfit_target,
     ways_in,
 )
-from ninfer_lab.lab.ledger_bench import Wanted, evicting
+from ninfer_lab.lab.wanted import Wanted, evicting
 
 
 def test_a_plan_runs_once_and_never_as_a_copy_or_late() -> None:

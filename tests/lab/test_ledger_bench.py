@@ -10,7 +10,8 @@ from ninfer_lab.contract.ids import OwnerId
 from ninfer_lab.contract.options import EngineOptions, SpeculativeBackend
 from ninfer_lab.contract.result import Aborted, SequenceEnd
 from ninfer_lab.contract.target import StateTransition
-from ninfer_lab.lab.ledger_bench import Fate, LedgerBench, Wanted, demoting, evicting
+from ninfer_lab.lab.ledger_bench import LedgerBench
+from ninfer_lab.lab.wanted import Fate, Wanted, demoting, evicting
 
 ROOMY = EngineOptions(
     max_concurrency=2,

@@ -17,9 +17,10 @@ from ninfer_lab.contract.capacity import Axis, AxisUse
 from ninfer_lab.contract.ids import OwnerId
 from ninfer_lab.contract.target import Assessment
 from ninfer_lab.lab import palette
-from ninfer_lab.lab.ledger_bench import Fate, LedgerBench, Wanted
+from ninfer_lab.lab.ledger_bench import LedgerBench
 from ninfer_lab.lab.picture import Picture
 from ninfer_lab.lab.placement_map import placement
+from ninfer_lab.lab.wanted import Fate, Wanted
 from ninfer_lab.lab.widgets.shown import WIDE, both_forms
 
 _NUMBER = "text-align:right;padding:0 0 0 1.5em;line-height:1.6"

@@ -12,7 +12,7 @@ from ninfer_lab.contract.ids import OwnerId
 from ninfer_lab.contract.result import Aborted, Committed
 from ninfer_lab.contract.transaction import TransactionPhase
 from ninfer_lab.lab.experiments import split_host, two_aliases
-from ninfer_lab.lab.ledger_bench import Fate, Wanted
+from ninfer_lab.lab.wanted import Fate, Wanted
 from ninfer_lab.lab.widgets.ledger_desk import LedgerDesk
 from ninfer_lab.lab.widgets.transition_desk import TransitionDesk
 
