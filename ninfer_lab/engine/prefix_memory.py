@@ -81,8 +81,7 @@ class PrefixMemory:
         """
         key = history.to_bytes()
         found = {
-            each.ref.id: SeenCheckpoint(ref=each.ref, frontier_tokens=each.frontier_tokens)
-            for each in checkpoints
+            each.ref.id: SeenCheckpoint(each.ref, each.frontier_tokens) for each in checkpoints
         }
         place = bisect_left(self._sorted, key)
         if place < len(self._sorted) and self._sorted[place].startswith(key):
@@ -90,11 +89,13 @@ class PrefixMemory:
         else:
             while place > 0 and key.startswith(self._sorted[place - 1]):
                 place -= 1
-                found.update({seen.ref.id: seen for seen in self._forget(place)})
+                for seen in self._forget(place):
+                    found[seen.ref.id] = seen
             self._sorted.insert(place, key)
             self._spans[key] = history
             self._tokens_count += len(history)
-        found.update({seen.ref.id: seen for seen in self._checkpoints.get(key, ())})
+        for seen in self._checkpoints.get(key, ()):
+            found[seen.ref.id] = seen
         self._checkpoints[key] = _ascending(found.values())[-CHECKPOINTS_PER_HISTORY:]
         self._checkpoints.move_to_end(key)
         while self._tokens_count > self._capacity_tokens:
@@ -146,7 +147,8 @@ class PrefixMemory:
 
 
 def _ascending(checkpoints: Iterable[SeenCheckpoint]) -> _Checkpoints:
-    return tuple(sorted(checkpoints, key=_depth))
+    listed = tuple(checkpoints)
+    return tuple(sorted(listed, key=_depth)) if len(listed) > 1 else listed
 
 
 def _depth(seen: SeenCheckpoint) -> tuple[int, int]:

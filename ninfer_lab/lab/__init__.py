@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.faults.trained_world import trained_world as trained_world
     from ninfer_lab.lab.faults.trial import fault_table as fault_table
     from ninfer_lab.lab.kernel_study.study import KernelStudy as KernelStudy
-    from ninfer_lab.lab.ledger_bench import Fate as Fate
     from ninfer_lab.lab.ledger_bench import LedgerBench as LedgerBench
-    from ninfer_lab.lab.ledger_bench import Wanted as Wanted
-    from ninfer_lab.lab.ledger_bench import demoting as demoting
-    from ninfer_lab.lab.ledger_bench import evicting as evicting
     from ninfer_lab.lab.serving import open_engine as open_engine
     from ninfer_lab.lab.serving import tiny_checkpoint as tiny_checkpoint
     from ninfer_lab.lab.tiny_model.phrases import FactKind as FactKind
     from ninfer_lab.lab.traces.reading import read_trace as read_trace
     from ninfer_lab.lab.traces.replay import replay as replay
+    from ninfer_lab.lab.wanted import Fate as Fate
+    from ninfer_lab.lab.wanted import Wanted as Wanted
+    from ninfer_lab.lab.wanted import demoting as demoting
+    from ninfer_lab.lab.wanted import evicting as evicting
     from ninfer_lab.lab.widgets.ledger_desk import LedgerDesk as LedgerDesk
     from ninfer_lab.lab.widgets.transition_desk import TransitionDesk as TransitionDesk
 
@@ -52,7 +52,7 @@ _HOME_OF_NAME = {
     "Chat": "lab.chat",
     "EngineOptions": "contract.options",
     "FactKind": "lab.tiny_model.phrases",
-    "Fate": "lab.ledger_bench",
+    "Fate": "lab.wanted",
     "Fault": "lab.faults.fault",
     "KernelStudy": "lab.kernel_study.study",
     "LedgerBench": "lab.ledger_bench",
@@ -63,10 +63,10 @@ _HOME_OF_NAME = {
     "SpeculativeBackend": "contract.options",
     "TorchParts": "engine.assembly",
     "TransitionDesk": "lab.widgets.transition_desk",
-    "Wanted": "lab.ledger_bench",
+    "Wanted": "lab.wanted",
     "breaking": "lab.faults.faulty_machine",
-    "demoting": "lab.ledger_bench",
-    "evicting": "lab.ledger_bench",
+    "demoting": "lab.wanted",
+    "evicting": "lab.wanted",
     "fault_table": "lab.faults.trial",
     "open_engine": "lab.serving",
     "read_trace": "lab.traces.reading",

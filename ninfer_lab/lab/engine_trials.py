@@ -10,11 +10,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ninfer_lab.contract.clock import VirtualClock
-from ninfer_lab.contract.events import Event
+from ninfer_lab.contract.events import (
+    Event,
+    ForwardRan,
+    RequestAdmitted,
+    RequestFinished,
+    TransitionEnded,
+    TransitionStarted,
+)
 from ninfer_lab.contract.ids import RequestId, SessionKey
 from ninfer_lab.contract.options import EngineOptions, RequestOptions
 from ninfer_lab.contract.prompt import TokenPrompt
 from ninfer_lab.contract.token_span import TokenSpan
+from ninfer_lab.contract.work import ForwardPhase
 from ninfer_lab.engine.assembly import SimulatedParts, assemble_simulated
 from ninfer_lab.engine.engine import Engine
 from ninfer_lab.frontend.prepared_prompt import Frontend
@@ -141,3 +149,31 @@ def _ask(
 def _prompt(tokens: int, *, first: int) -> TokenSpan:
     """A prompt that shares nothing with one of another first token."""
     return TokenSpan((first, *(1_000 + i % 5_000 for i in range(tokens - 1))))
+
+
+def steps_beside_copies(run: EngineRun) -> int:
+    """Decode steps that ended while copies between the tiers were in flight."""
+    spans = [(e.started_ns, e.at_ns) for e in run.events if isinstance(e, TransitionEnded)]
+    return sum(
+        start_ns < event.at_ns <= end_ns
+        for event in run.events
+        if isinstance(event, ForwardRan) and event.phase is ForwardPhase.DECODE
+        for start_ns, end_ns in spans
+    )
+
+
+def head_waits_for_nobody_else(run: EngineRun) -> bool:
+    """Whether the head of a backfill run leaves the queue in the cycle after its donor's end,
+    though a later request was let past.
+    """
+    donor, head, small = run.names
+    admitted = [e.request for e in run.events if isinstance(e, RequestAdmitted)]
+    (donor_end_ns,) = (
+        e.at_ns for e in run.events if isinstance(e, RequestFinished) and e.request == donor
+    )
+    left_queue_ns = min(
+        e.at_ns
+        for e in run.events
+        if isinstance(e, TransitionStarted | RequestAdmitted) and e.request == head
+    )
+    return admitted == [donor, small, head] and left_queue_ns == donor_end_ns

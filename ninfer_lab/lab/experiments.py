@@ -7,7 +7,7 @@ engine around, is in `engine_trials`; transitions half-way are in `transition_tr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -21,7 +21,8 @@ from ninfer_lab.contract.options import PAGE_TOKENS, EngineOptions
 from ninfer_lab.contract.placement import LedgerSnapshot
 from ninfer_lab.contract.result import Committed, SequenceEnd
 from ninfer_lab.contract.target import StageName
-from ninfer_lab.lab.ledger_bench import PAGE_BYTES, LedgerBench, Wanted, demoting, evicting
+from ninfer_lab.lab.ledger_bench import PAGE_BYTES, LedgerBench
+from ninfer_lab.lab.wanted import Wanted, demoting, evicting
 
 REQUEST_TOKENS = 10
 """Of a request that only has to be there for owners to be pressed by."""
@@ -144,10 +145,12 @@ def two_aliases() -> LedgerBench:
 
 
 def split_host(hole_pages: int = 2) -> tuple[LedgerBench, Wanted]:
-    """A Host arena with enough free bytes for one more owner, in two holes, neither long enough.
+    """A Host arena with just the free bytes that one more owner takes, in two equal holes.
+
+    Two owners of one page are left in it: 2 between the holes, 4 behind the second.
 
     Args:
-        hole_pages: Length of each hole; the owner to be demoted has one page more.
+        hole_pages: Length of each hole.
 
     Returns:
         The bench, and a request that wants the last owner on the Host.
@@ -158,7 +161,7 @@ def split_host(hole_pages: int = 2) -> tuple[LedgerBench, Wanted]:
     for owner in residents:
         bench.demote(owner)
     bench.evict(*residents[::2])
-    mover = bench.publish((hole_pages + 1) * PAGE_TOKENS)
+    mover = bench.publish(2 * hole_pages * PAGE_TOKENS)
     return bench, Wanted(prompt_tokens=REQUEST_TOKENS, fates=demoting(mover))
 
 
@@ -228,6 +231,27 @@ def _way(
         source_pages=0 if root else frontier_tokens // PAGE_TOKENS,
         after=bench.ledger,
     )
+
+
+def tail_copies(frontiers_tokens: Iterable[int]) -> pl.DataFrame:
+    """What a second writer copies at each frontier, and what a request that uses its owner up
+    does.
+    """
+    rows = []
+    for frontier in frontiers_tokens:
+        bench = LedgerBench(_roomy(device_pages=16))
+        owner = bench.publish(frontier)
+        wanted = Wanted(prompt_tokens=frontier + 20, source=owner)
+        stays, used_up = bench.assess(wanted), bench.assess(replace(wanted, consume=True))
+        rows.append(
+            {
+                "frontier_tokens": frontier,
+                "tokens in the last page": frontier % PAGE_TOKENS or PAGE_TOKENS,
+                "pages copied if the owner stays": stays.cow_pages,
+                "pages copied if it is used up": used_up.cow_pages,
+            }
+        )
+    return pl.DataFrame(rows)
 
 
 def occupancy_table(occupancy: Occupancy) -> pl.DataFrame:

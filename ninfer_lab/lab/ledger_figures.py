@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
+from matplotlib.legend_handler import HandlerTuple
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MaxNLocator
 
@@ -92,7 +93,7 @@ def holdings(explanation: Explanation, *, title: str | None = None) -> Picture:
     axes = figure.subplots()
     parts = explanation.holdings
     x = 0
-    seen: dict[str, Patch] = {}
+    seen: dict[str, tuple[Patch, ...]] = {}
     for part in parts:
         name = ", ".join(map(str, part.holders))
         colours = [_holder_colour(holder) for holder in part.holders]
@@ -121,9 +122,10 @@ def holdings(explanation: Explanation, *, title: str | None = None) -> Picture:
             fontsize=10,
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5, "alpha": 0.85},
         )
-        key = f"{name}: {part.kind.value}"
-        face = "white" if hatch else colours[0]
-        seen[key] = Patch(facecolor=face, edgecolor=colours[0], hatch=hatch, alpha=0.8, label=key)
+        seen[f"{name}: {part.kind.value}"] = tuple(
+            Patch(facecolor="white" if hatch else colour, edgecolor=colour, hatch=hatch, alpha=0.8)
+            for colour in colours
+        )
         x += part.units_count
     _capacity(axes, violation.capacity_count)
     axes.set_xlim(0, max(x, violation.capacity_count) * 1.04)
@@ -134,6 +136,8 @@ def holdings(explanation: Explanation, *, title: str | None = None) -> Picture:
     axes.spines[["top", "right", "left"]].set_visible(False)
     figure.legend(
         handles=list(seen.values()),
+        labels=list(seen),
+        handler_map={tuple: HandlerTuple(ndivide=None, pad=0)},
         loc="outside upper center",
         ncols=min(3, len(seen)),
         frameon=False,
@@ -159,6 +163,24 @@ def missing_hole(
     """
     violation = explanation.violation
     assert violation.run_bytes is not None, "this is about an extent that finds no hole"
+    figure = Picture(figsize=(9.5, 2.5), layout="constrained")
+    axes = figure.subplots()
+    _draw_arena(axes, ledger, arena)
+    _draw_wanted(axes, violation.run_bytes, arena.granule_bytes)
+    axes.set_xlim(-0.02, arena.granules_count + 0.02)
+    axes.set_ylim(-0.1, 2.5)
+    ticks = range(arena.granules_count + 1)
+    axes.set_xticks(list(ticks), [f"{tick * arena.granule_bytes:,}" for tick in ticks])
+    axes.set_yticks([])
+    axes.set_xlabel("place in the Host KV arena, bytes")
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    if title is not None:
+        figure.suptitle(title, fontsize=10)
+    return figure
+
+
+def _draw_arena(axes: Axes, ledger: LedgerSnapshot, arena: HostArenaGeometry) -> None:
+    """What lies in it, by owner, and the holes with their sizes."""
     owners = {
         (pool, page): owner.owner
         for owner in ledger.owners
@@ -166,8 +188,6 @@ def missing_hole(
         for pool in KvPool
         for page in checkpoint.pages_of(pool)
     }
-    figure = Picture(figsize=(9.5, 2.5), layout="constrained")
-    axes = figure.subplots()
     whole = Rectangle(
         (0, 1.4),
         arena.granules_count,
@@ -200,7 +220,11 @@ def missing_hole(
         size_bytes = length * arena.granule_bytes
         text = f"a hole of {size_bytes:,} bytes"
         axes.text(start + length / 2, 1.9, text, ha="center", va="center", fontsize=9)
-    run = violation.run_bytes // arena.granule_bytes
+
+
+def _draw_wanted(axes: Axes, run_bytes: int, granule_bytes: int) -> None:
+    """The extent that finds no place, to the same scale."""
+    run = run_bytes // granule_bytes
     axes.add_patch(
         Rectangle(
             (0, 0),
@@ -215,22 +239,12 @@ def missing_hole(
     axes.text(
         run / 2,
         0.5,
-        f"wanted in one piece: {violation.run_bytes:,} bytes",
+        f"wanted in one piece: {run_bytes:,} bytes",
         ha="center",
         va="center",
         fontsize=9,
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
     )
-    axes.set_xlim(-0.02, arena.granules_count + 0.02)
-    axes.set_ylim(-0.1, 2.5)
-    ticks = range(arena.granules_count + 1)
-    axes.set_xticks(list(ticks), [f"{tick * arena.granule_bytes:,}" for tick in ticks])
-    axes.set_yticks([])
-    axes.set_xlabel("place in the Host KV arena, bytes")
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    if title is not None:
-        figure.suptitle(title, fontsize=10)
-    return figure
 
 
 def _holes(taken: set[int], granules_count: int) -> list[tuple[int, int]]:

@@ -16,7 +16,8 @@ from ninfer_lab.contract.options import PAGE_TOKENS, EngineOptions
 from ninfer_lab.contract.result import Aborted, Committed
 from ninfer_lab.contract.target import Assessment, StageName
 from ninfer_lab.contract.transaction import TransactionPhase
-from ninfer_lab.lab.ledger_bench import PAGE_BYTES, LedgerBench, Wanted, demoting, evicting
+from ninfer_lab.lab.ledger_bench import PAGE_BYTES, LedgerBench
+from ninfer_lab.lab.wanted import Wanted, demoting, evicting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ SEQUELS = (
     *[Sequel.APPEND] * 6,
     *[Sequel.BRANCH] * 2,
     *[Sequel.REWRITE] * 2,
-    Sequel.AGAIN,
+    *[Sequel.AGAIN] * 2,
 )
 
 
@@ -55,7 +55,7 @@ class RandomStream:
         self._long = 0.6 if self.options.kv_lease_growth else 0.25
         self._clients = [
             _Client(session=self._random.choice((f"s{n}", f"s{n}", None)))
-            for n in range(self._random.randint(2, 5) + 3 * self.options.backfill)
+            for n in range(self._random.randint(2, 5) + 4 * self.options.backfill)
         ]
 
     def run(self, steps: int) -> Story:
@@ -71,7 +71,7 @@ class RandomStream:
     def _move(self) -> None:
         random, story = self._random, self.story
         if random.random() < self._risk():
-            story.cancel_opening() if random.random() < 0.4 else story.fail_transfer_in_flight()
+            story.cancel_opening() if random.random() < 0.3 else story.fail_transfer_in_flight()
             return
         chance = random.random()
         if chance < 0.55:
@@ -83,7 +83,7 @@ class RandomStream:
         elif chance < 0.93:
             story.cancel(random.randrange(5))
         else:
-            fault = random.choice((*Fault, Fault.TAIL_COPY, Fault.TAIL_COPY))
+            fault = random.choice((*Fault, *[Fault.TAIL_COPY] * 3))
             story.fail_next(fault, times=random.choice((1, 1, 2, 3)), after=random.choice((0, 1)))
 
     def _risk(self) -> float:
@@ -91,7 +91,7 @@ class RandomStream:
         transition = self.story.world.controller.seen.ledger.transition
         if transition is None:
             return 0.0
-        return 0.5 if transition.phase is TransactionPhase.COPY_PUBLICATION else 0.2
+        return 0.6 if transition.phase is TransactionPhase.COPY_PUBLICATION else 0.2
 
     def _long_output(self) -> int:
         """Over several pages where growth is leased; enough to block others where it is not."""
@@ -118,7 +118,7 @@ class RandomStream:
             mode=CacheMode.DISABLED if random.random() < 0.04 else CacheMode.READ_WRITE,
         )
         if client.last is None or random.random() < 0.04:
-            closure = random.choice((None, random.randrange(150)))
+            closure = random.choice((None, None, random.randrange(150)))
             story.ask(random.randrange(3), random.randint(20, 150), closure, wish)
         else:
             back = told_count - 1 - client.last
@@ -131,9 +131,9 @@ class RandomStream:
 
 def _options(random: Random) -> EngineOptions:
     """An engine that is short of something as a rule."""
-    leases, backfill = random.random() < 0.3, random.random() < 0.5
+    leases, backfill = random.random() < 0.3, random.random() < 0.8
     lanes = random.choice((2, 3, 4, 6, 8) if leases or backfill else (1, 1, 2, 3, 5, 7))
-    extra_pages = random.randint(0, 3 if leases else 6)
+    extra_pages = random.randint(0, 2 if leases else 6)
     if not leases and not backfill:
         extra_pages += 2 * lanes
     backend = None

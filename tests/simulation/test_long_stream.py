@@ -22,7 +22,7 @@ from simulation.random_stream import RandomStream
 from simulation.story import Story
 
 FIRST_SEED = 0
-STEPS_COUNT = 60_000
+STEPS_COUNT = 100_000
 SOAK_STEPS_COUNT = 1_000_000
 VISITS_COUNT = 50
 """At least so many visits to each place."""
@@ -82,7 +82,7 @@ def test_streams_get_there(everywhere: tuple[Places, int], place: object) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("lanes", LANES)
 def test_engines_of_every_width_are_tried(everywhere: tuple[Places, int], lanes: str) -> None:
-    assert everywhere[0][lanes] >= 5
+    assert everywhere[0][lanes] >= 3
 
 
 def test_a_seed_decides_everything() -> None:

@@ -16,10 +16,18 @@ import ipywidgets
 from ninfer_lab.contract.capacity import Axis, AxisUse
 from ninfer_lab.contract.ids import OwnerId
 from ninfer_lab.contract.target import Assessment
-from ninfer_lab.lab.ledger_bench import Fate, LedgerBench, Wanted
+from ninfer_lab.lab import palette
+from ninfer_lab.lab.ledger_bench import LedgerBench
 from ninfer_lab.lab.picture import Picture
 from ninfer_lab.lab.placement_map import placement
+from ninfer_lab.lab.wanted import Fate, Wanted
 from ninfer_lab.lab.widgets.shown import WIDE, both_forms
+
+_NUMBER = "text-align:right;padding:0 0 0 1.5em;line-height:1.6"
+"""Style of a cell that holds a number."""
+
+_WIDTH = {"width": "28em"}
+"""Of every list to choose from: a request is named in words."""
 
 
 class LedgerDesk:
@@ -34,8 +42,9 @@ class LedgerDesk:
         self._make = make
         self._requests = dict(requests)
         self._said = ""
+        self._is_setting = False
         self.bench = make()
-        self._request = ipywidgets.Dropdown(description="request", style=WIDE)
+        self._request = ipywidgets.Dropdown(description="request", style=WIDE, layout=_WIDTH)
         self._fates = ipywidgets.VBox()
         self._fate_of: dict[OwnerId, Any] = {}
         self._verdict = ipywidgets.HTML()
@@ -47,7 +56,7 @@ class LedgerDesk:
         self._request.observe(lambda _: self._show(), names="value")
         controls = ipywidgets.VBox(
             [self._request, self._fates, ipywidgets.HBox([run, reset])],
-            layout={"min_width": "24em"},
+            layout={"min_width": "29em"},
         )
         self._live = ipywidgets.VBox([ipywidgets.HBox([controls, self._verdict]), self._image])
         self._renew()
@@ -56,9 +65,12 @@ class LedgerDesk:
 
     def choose(self, request: str, fates: Mapping[OwnerId, Fate] | None = None) -> None:
         """Sets the controls; owners that are not named stay."""
+        self._is_setting = True
         self._request.value = request
         for owner, control in self._fate_of.items():
             control.value = (fates or {}).get(owner, Fate.STAYS)
+        self._is_setting = False
+        self._said = ""
         self._show()
 
     def run(self) -> None:
@@ -97,22 +109,25 @@ class LedgerDesk:
     # ── showing ─────────────────────────────────────────────────────────────────────────────────
 
     def __str__(self) -> str:
-        wanted = self.wanted
-        fates = [f"owner {owner} {fate.value}" for owner, fate in wanted.fates]
-        words = "; ".join((self._request.value, *(fates or ["every owner stays as it is"])))
-        return f"{words}\n{self.assessment}"
+        fates = [f"owner {owner} {fate.value}" for owner, fate in self.wanted.fates]
+        chosen = "; ".join((self._request.value, *(fates or ["every owner stays as it is"])))
+        return f"{chosen}\n{_verdict(self.assessment)}"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        return both_forms(self._live, text=str(self), words=self._words(), picture=self._picture())
+        return both_forms(self._live, text=str(self), picture=self._picture(title=str(self)))
 
     def _renew(self) -> None:
         """The controls for those who are there now."""
         there = self.bench.owners
-        self._request.options = [
+        names = [
             name
             for name, wanted in self._requests.items()
             if wanted.source is None or wanted.source in there
         ]
+        self._is_setting = True
+        self._request.options = names
+        self._request.value = names[0]
+        self._is_setting = False
         self._fate_of = {}
         for owner in there:
             control = ipywidgets.Dropdown(
@@ -120,6 +135,7 @@ class LedgerDesk:
                 value=Fate.STAYS,
                 description=f"owner {owner}",
                 style=WIDE,
+                layout=_WIDTH,
             )
             control.observe(lambda _: self._show(), names="value")
             self._fate_of[owner] = control
@@ -127,7 +143,7 @@ class LedgerDesk:
         self._show()
 
     def _show(self) -> None:
-        if self._request.value is None:
+        if self._is_setting:
             return
         source = self._requests[self._request.value].source
         for owner, control in self._fate_of.items():
@@ -135,24 +151,34 @@ class LedgerDesk:
         self._verdict.value = self._words()
         self._image.value = self._picture()._repr_png_()
 
-    def _picture(self) -> Picture:
-        return placement(self.bench.describe(), arena=self.bench.options.capacity.host_kv)
+    def _picture(self, title: str | None = None) -> Picture:
+        arena = self.bench.options.capacity.host_kv
+        return placement(self.bench.describe(), arena=arena, title=title)
 
     def _words(self) -> str:
         assessment = self.assessment
-        verdict = "fits" if assessment.is_feasible else "does not fit"
-        head = f"<b>{html.escape(self._request.value)}</b>: {verdict}"
-        if assessment.is_feasible:
-            head += f", by <b>{assessment.state.value}</b>, {assessment.cow_pages} page(s) copied"
-        fates = "; ".join(f"owner {owner} {fate.value}" for owner, fate in self.wanted.fates)
         said = f"<p><i>{html.escape(self._said)}</i></p>" if self._said else ""
-        parts = "".join(each._repr_html_() for each in self.bench.explain(self.wanted)[:1])
-        return f"{said}{head}<br><small>{fates}</small>{_peaks(assessment)}{parts}"
+        lines = "<br>".join(html.escape(line) for line in str(self).splitlines())
+        parts = "".join(
+            f"<li>{html.escape(line)}</li>"
+            for explanation in self.bench.explain(self.wanted)[:1]
+            for line in explanation.lines
+        )
+        return f"{said}{lines}{_peaks(assessment)}<ul>{parts}</ul>"
+
+
+def _verdict(assessment: Assessment) -> str:
+    """In one line."""
+    if assessment.is_feasible:
+        copied = f"{assessment.cow_pages} pages copied on the Device"
+        return f"It fits, by {assessment.state.value}; {copied}."
+    return f"It does not fit {assessment.violations[0]}."
 
 
 def _peaks(assessment: Assessment) -> str:
     """A row for each axis: before, the highest stage, the end."""
-    head = "".join(f"<th>{name}</th>" for name in ("axis", "now", "highest", "end", "capacity"))
+    names = ("now", "highest", "end", "capacity")
+    head = "<th></th>" + "".join(f"<th style='{_NUMBER}'>{name}</th>" for name in names)
     rows = "".join(
         _row([stage.occupancy.on(axis) for stage in assessment.stages])
         for axis in Axis
@@ -163,12 +189,11 @@ def _peaks(assessment: Assessment) -> str:
 
 def _row(uses: list[AxisUse]) -> str:
     highest = max(uses, key=lambda use: use.used_count)
-    style = " style='font-weight:bold;color:#D55E00'" if highest.free_count < 0 else ""
+    over = f";font-weight:bold;color:{palette.CAPACITY_COLOUR}" if highest.free_count < 0 else ""
+    counts = (uses[0].used_count, highest.used_count, uses[-1].used_count, highest.capacity_count)
+    styles = (_NUMBER, _NUMBER + over, _NUMBER, _NUMBER)
     cells = (
         f"<td style='text-align:left'>{uses[0].axis.value}</td>",
-        f"<td>{uses[0].used_count:,}</td>",
-        f"<td{style}>{highest.used_count:,}</td>",
-        f"<td>{uses[-1].used_count:,}</td>",
-        f"<td>{highest.capacity_count:,}</td>",
+        *(f"<td style='{s}'>{count:,}</td>" for s, count in zip(styles, counts, strict=True)),
     )
     return f"<tr>{''.join(cells)}</tr>"

@@ -100,7 +100,7 @@ class TransitionDesk:
         return f"{self.phase.value}: {self._said()}\n{places}"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        return both_forms(self._live, text=str(self), words=self._words(), picture=self._picture())
+        return both_forms(self._live, text=str(self), picture=self._picture(title=str(self)))
 
     def _said(self) -> str:
         if isinstance(self.result, Aborted):
@@ -121,9 +121,10 @@ class TransitionDesk:
         where = html.escape(str(self).splitlines()[1])
         return f"{steps}<br>{html.escape(self._said())}<br><small>{where}</small>"
 
-    def _picture(self) -> Picture:
+    def _picture(self, title: str | None = None) -> Picture:
         bench = self.scene.bench
-        return placement(bench.describe(), arena=bench.options.capacity.host_kv)
+        arena = bench.options.capacity.host_kv
+        return placement(bench.describe(), arena=arena, title=title)
 
     def _show(self) -> None:
         self._go_on.disabled = self.result is not None

@@ -49,7 +49,7 @@ class Projector:
         active = Holdings()
         for sequence in ledger.sequences.values():
             active = active.joined(sequence.holdings)
-        self.active = ledger.replicas_of(active)
+        self.active = ledger.replicas_of(active) if ledger.sequences else NOTHING
         self.kept_by_owner = ledger.kept_by_owner()
 
     def candidate(self, candidate: AdmissionCandidate) -> CandidateProjector:

@@ -36,6 +36,7 @@ class ActiveSequence:
             (STATE-3): the pin is that the image stands among the sequence's own holdings.
         checkpoints: Ascending by frontier.
         cut: Given out and not yet settled.
+        spelt: The history into the answer that was asked for last: what has been accepted stays.
     """
 
     handle: SequenceHandle
@@ -50,6 +51,7 @@ class ActiveSequence:
     frontier_tokens: int
     output: list[int] = field(default_factory=list)
     cut: Cut | None = None
+    spelt: TokenSpan | None = None
 
     @property
     def prompt(self) -> PreparedPrompt:
@@ -75,7 +77,10 @@ class ActiveSequence:
         prompt_tokens = len(self.prompt.tokens)
         if frontier_tokens <= prompt_tokens:
             return self.prompt.tokens[:frontier_tokens]
-        return self.prompt.tokens + TokenSpan(self.output[: frontier_tokens - prompt_tokens])
+        if self.spelt is None or len(self.spelt) != frontier_tokens:
+            answered = TokenSpan(self.output[: frontier_tokens - prompt_tokens])
+            self.spelt = self.prompt.tokens + answered
+        return self.spelt
 
     def execution_frontiers(self, frontier_tokens: int) -> tuple[int, ...]:
         """Where execution was cut on purpose, strictly below a frontier (IDN-3)."""

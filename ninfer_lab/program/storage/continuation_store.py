@@ -91,7 +91,10 @@ class Continuation:
         )
 
     def checkpoint(self, ref: CheckpointRef) -> CheckpointRecord | None:
-        return next((c for c in self.checkpoints if c.summary.ref == ref), None)
+        for checkpoint in self.checkpoints:
+            if checkpoint.summary.ref == ref:
+                return checkpoint
+        return None
 
 
 class ContinuationStore:
@@ -136,7 +139,7 @@ class ContinuationStore:
 
     def all(self) -> tuple[Continuation, ...]:
         """Every owner, by id."""
-        return tuple(self._by_owner[owner] for owner in sorted(self._by_owner))
+        return tuple([self._by_owner[owner] for owner in sorted(self._by_owner)])
 
     def holdings(self) -> Iterator[Holdings]:
         """What each owner refers to, the one published last first."""

@@ -99,15 +99,18 @@ class Ledger:
         is remembered from the last time.
         """
         known, self._marked = self._marked, {}
-        present, anywhere = self.present, self.layout.anywhere
+        present, has_host_pages = self.present, self.arena.taken != 0
         kept: dict[OwnerId, ReplicaSet] = {}
         for owner in self.continuations.all():
             id, holdings = owner.ref.id, owner.holdings
             marked = known.get(id)
             if marked is None or marked[0] is not holdings:
-                marked = (holdings, anywhere(holdings))
+                marked = (holdings, self.layout.anywhere(holdings))
             self._marked[id] = marked
-            kept[id] = ReplicaSet(marked[1] & present | self._granules_of(holdings))
+            there = marked[1] & present
+            if has_host_pages:
+                there |= self._granules_of(holdings)
+            kept[id] = ReplicaSet(there)
         return kept
 
     def holders(self) -> Iterator[Holdings]:
@@ -193,8 +196,10 @@ class Ledger:
     def reserved_pages(self, pool: KvPool) -> int:
         """Guaranteed growth, of active sequences and of the one being admitted (ACC-1)."""
         index = 0 if pool is KvPool.MAIN else 1
-        held = self.held_growth_pages[pool]
-        return held + sum([s.spaces[index].reserved_pages for s in self.sequences.values()])
+        reserved = self.held_growth_pages[pool]
+        for sequence in self.sequences.values():
+            reserved += sequence.spaces[index].reserved_pages
+        return reserved
 
     def free_pages(self, pool: KvPool) -> int:
         """Neither allocated nor reserved: what anybody may have (INV-8)."""
