@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
+from ninfer_lab.context_cache.judged_targets import Judged, Problem, judge
 from ninfer_lab.context_cache.portfolio_value import private_loss_ns, saving_ns
-from ninfer_lab.context_cache.resource_search import Judged, Problem, judge
 from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.machine_work import MachineWork, TransferDirection
 from ninfer_lab.contract.planning import STAYS, PlanningSession, TargetHandle
@@ -105,7 +105,7 @@ class _Domains:
 
 
 class _BranchAndBound:
-    """Owners in turn; a node is a whole target in which the owners to come stay."""
+    """Owners in turn, the dearest first; a node has decided for some, and the others stay."""
 
     def __init__(self, problem: Problem, incumbent: Judged | None) -> None:
         self._problem = problem
@@ -114,53 +114,70 @@ class _BranchAndBound:
         self._limit_ns = None if incumbent is None else incumbent.cost.total_ns
         self._best: Judged | None = None
         self._judged_count = 0
+        self._order: list[int] = []
+        self._floors: dict[TargetHandle, int] = {}
         self._identity_savings: dict[tuple[int, int], tuple[int, ...]] = {}
         self._floor_savings: dict[tuple[int, object], tuple[int, ...]] = {}
 
     def run(self) -> Truth:
-        nodes = [
-            self._node(self._session.identity(candidate))
-            for candidate in range(len(self._session.candidates))
-        ]
-        for floor_ns, target in sorted(nodes):
-            self._descend(target, floor_ns, 0)
+        session = self._session
+        nodes = [session.identity(candidate) for candidate in range(len(session.candidates))]
+        for identity in sorted(nodes, key=lambda node: (self._floor_ns(node), node)):
+            gone = session.maximal(identity.candidate)
+            self._order = sorted(
+                (o for o, choice in enumerate(gone.choices) if choice != STAYS),
+                key=lambda o: (-self._problem.valuation.own_loss_ns(o, gone.choices[o]), o),
+            )
+            self._descend(identity, gone, 0)
         return Truth(
             best=self._best,
             targets_count=self._domains.targets_count,
             judged_count=self._judged_count,
         )
 
-    def _descend(self, target: TargetHandle, floor_ns: int, first_owner: int) -> None:
-        """Everything below a node in which owners from `first_owner` on stay."""
-        if self._is_hopeless(floor_ns):
+    def _descend(self, staying: TargetHandle, gone: TargetHandle, decided_count: int) -> None:
+        """Everything below a node.
+
+        Args:
+            staying: The node, with owners that are not decided for as they are: nothing below it is
+                cheaper.
+            gone: The same with those owners evicted: nothing below it takes less room.
+        """
+        if self._is_hopeless(staying) or not self._has_room(gone):
             return
-        outcomes = self._domains.of_candidate[target.candidate]
-        below = []
-        for owner in range(first_owner, len(outcomes)):
-            for choice in outcomes[owner]:
-                if choice == STAYS:
-                    continue
-                floor_ns, lower = self._node(target.with_choice(owner, choice))
-                if not self._is_hopeless(floor_ns):
-                    below.append((floor_ns, lower, owner + 1))
-        for floor_ns, lower, next_owner in sorted(below):
-            self._descend(lower, floor_ns, next_owner)
+        if decided_count == len(self._order):
+            return
+        owner = self._order[decided_count]
+        choices = self._domains.of_candidate[staying.candidate][owner]
+        nodes = [(self._floor_ns(staying.with_choice(owner, choice)), choice) for choice in choices]
+        for _, choice in sorted(nodes):
+            lower = staying.with_choice(owner, choice)
+            self._descend(lower, gone.with_choice(owner, choice), decided_count + 1)
 
-    def _is_hopeless(self, floor_ns: int) -> bool:
+    def _is_hopeless(self, staying: TargetHandle) -> bool:
         """A target of the same J may still win by the rest of its key."""
-        return self._limit_ns is not None and floor_ns > self._limit_ns
+        return self._limit_ns is not None and self._floor_ns(staying) > self._limit_ns
 
-    def _node(self, target: TargetHandle) -> tuple[int, TargetHandle]:
+    def _has_room(self, gone: TargetHandle) -> bool:
+        """By count alone: holes in the arena may close when less is put into it."""
+        return all(over <= 0 for over in self._session.judge(gone).balance)
+
+    def _floor_ns(self, target: TargetHandle) -> int:
         """Judges a target; what nothing below it can cost less than."""
+        known = self._floors.get(target)
+        if known is not None:
+            return known
         judged = judge(self._problem, target)
         self._judged_count += 1
         if judged.is_adoptable and (self._best is None or judged.key < self._best.key):
             self._best = judged
             if self._limit_ns is None or judged.cost.total_ns < self._limit_ns:
                 self._limit_ns = judged.cost.total_ns
-        now_ns = self._problem.valuation.work_ns(_floor(judged.verdict.work))
-        losses = (self._floor_loss_ns(target, owner) for owner in range(len(target.choices)))
-        return now_ns + sum(losses), target
+        floor_ns = self._problem.valuation.work_ns(_floor(judged.verdict.work))
+        for owner in range(len(target.choices)):
+            floor_ns += self._floor_loss_ns(target, owner)
+        self._floors[target] = floor_ns
+        return floor_ns
 
     def _floor_loss_ns(self, target: TargetHandle, owner: int) -> int:
         session = self._session

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ninfer_lab.context_cache.resource_search import ARENA_TARGETS, Problem
+from ninfer_lab.context_cache.judged_targets import ARENA_TARGETS, Problem
 from ninfer_lab.context_cache.valuation import OwnerWorth, PriceWork, Valuation
 from ninfer_lab.contract.candidate import (
     AdmissionCandidate,
