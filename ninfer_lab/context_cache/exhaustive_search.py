@@ -22,6 +22,9 @@ from ninfer_lab.contract.planning import STAYS, PlanningSession, TargetHandle
 EVERY_TARGET_LIMIT = 1 << 16
 """Targets up to which all are looked at."""
 
+SEARCHABLE_TARGETS = 1 << 24
+"""Targets up to which a bound is tried: it leaves a few thousand of a million."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Truth:
@@ -45,11 +48,7 @@ def every_target(problem: Problem, *, limit: int = EVERY_TARGET_LIMIT) -> Truth:
         OptionsError: There are more than the limit.
     """
     session = problem.session
-    domains = _Domains(session)
-    if domains.targets_count > limit:
-        raise OptionsError(
-            "limit", found=limit, legal=f">= {domains.targets_count}, or a bound (best_target)"
-        )
+    domains = _Domains(session, limit)
     best: Judged | None = None
     for target in domains.targets():
         judged = judge(problem, target)
@@ -65,15 +64,31 @@ def best_target(problem: Problem, incumbent: Judged | None = None) -> Truth:
     Args:
         incumbent: An adoptable target that is known, of any session over the same problem: it
             spares looking, and never decides.
+
+    Raises:
+        OptionsError: More targets than a bound is tried on.
     """
     return _BranchAndBound(problem, incumbent).run()
 
 
-class _Domains:
-    """The outcomes that each owner has, for every candidate that it may give way to."""
+def targets_count(session: PlanningSession, limit: int = SEARCHABLE_TARGETS) -> int | None:
+    """Of the whole graph; `None` where there are more than the limit."""
+    try:
+        return _Domains(session, limit).targets_count
+    except OptionsError:
+        return None
 
-    def __init__(self, session: PlanningSession) -> None:
+
+class _Domains:
+    """The outcomes that each owner has, for every candidate that it may give way to.
+
+    Raises:
+        OptionsError: More targets than the limit.
+    """
+
+    def __init__(self, session: PlanningSession, limit: int) -> None:
         self._session = session
+        self._limit = limit
         self.of_candidate = [
             [self._outcomes(c, owner) for owner in range(len(session.owners))]
             for c in range(len(session.candidates))
@@ -81,6 +96,8 @@ class _Domains:
         self.targets_count = sum(
             prod(len(outcomes) for outcomes in owners) for owners in self.of_candidate
         )
+        if self.targets_count > limit:
+            raise self._too_many(self.targets_count)
 
     def targets(self) -> Iterator[TargetHandle]:
         for candidate, owners in enumerate(self.of_candidate):
@@ -101,7 +118,12 @@ class _Domains:
                 if step.owner == owner and step.choice not in found:
                     found[step.choice] = None
                     waiting.append(step.choice)
+            if len(found) > self._limit:
+                raise self._too_many(len(found))
         return list(found)
+
+    def _too_many(self, count: int) -> OptionsError:
+        return OptionsError("planning problem", found=f"{count} targets", legal=f"<= {self._limit}")
 
 
 class _BranchAndBound:
@@ -110,7 +132,7 @@ class _BranchAndBound:
     def __init__(self, problem: Problem, incumbent: Judged | None) -> None:
         self._problem = problem
         self._session = problem.session
-        self._domains = _Domains(problem.session)
+        self._domains = _Domains(problem.session, SEARCHABLE_TARGETS)
         self._limit_ns = None if incumbent is None else incumbent.cost.total_ns
         self._best: Judged | None = None
         self._judged_count = 0
