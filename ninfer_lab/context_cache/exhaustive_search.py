@@ -13,14 +13,17 @@ from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
+from ninfer_lab.context_cache.judged_targets import Judged, Problem, judge
 from ninfer_lab.context_cache.portfolio_value import private_loss_ns, saving_ns
-from ninfer_lab.context_cache.resource_search import Judged, Problem, judge
 from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.machine_work import MachineWork, TransferDirection
 from ninfer_lab.contract.planning import STAYS, PlanningSession, TargetHandle
 
 EVERY_TARGET_LIMIT = 1 << 16
 """Targets up to which all are looked at."""
+
+SEARCHABLE_TARGETS = 1 << 24
+"""Targets up to which a bound is tried: it leaves a few thousand of a million."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +48,7 @@ def every_target(problem: Problem, *, limit: int = EVERY_TARGET_LIMIT) -> Truth:
         OptionsError: There are more than the limit.
     """
     session = problem.session
-    domains = _Domains(session)
-    if domains.targets_count > limit:
-        raise OptionsError(
-            "limit", found=limit, legal=f">= {domains.targets_count}, or a bound (best_target)"
-        )
+    domains = _Domains(session, limit)
     best: Judged | None = None
     for target in domains.targets():
         judged = judge(problem, target)
@@ -65,15 +64,31 @@ def best_target(problem: Problem, incumbent: Judged | None = None) -> Truth:
     Args:
         incumbent: An adoptable target that is known, of any session over the same problem: it
             spares looking, and never decides.
+
+    Raises:
+        OptionsError: More targets than a bound is tried on.
     """
     return _BranchAndBound(problem, incumbent).run()
 
 
-class _Domains:
-    """The outcomes that each owner has, for every candidate that it may give way to."""
+def targets_count(session: PlanningSession, limit: int = SEARCHABLE_TARGETS) -> int | None:
+    """Of the whole graph; `None` where there are more than the limit."""
+    try:
+        return _Domains(session, limit).targets_count
+    except OptionsError:
+        return None
 
-    def __init__(self, session: PlanningSession) -> None:
+
+class _Domains:
+    """The outcomes that each owner has, for every candidate that it may give way to.
+
+    Raises:
+        OptionsError: More targets than the limit.
+    """
+
+    def __init__(self, session: PlanningSession, limit: int) -> None:
         self._session = session
+        self._limit = limit
         self.of_candidate = [
             [self._outcomes(c, owner) for owner in range(len(session.owners))]
             for c in range(len(session.candidates))
@@ -81,6 +96,8 @@ class _Domains:
         self.targets_count = sum(
             prod(len(outcomes) for outcomes in owners) for owners in self.of_candidate
         )
+        if self.targets_count > limit:
+            raise self._too_many(self.targets_count)
 
     def targets(self) -> Iterator[TargetHandle]:
         for candidate, owners in enumerate(self.of_candidate):
@@ -101,66 +118,88 @@ class _Domains:
                 if step.owner == owner and step.choice not in found:
                     found[step.choice] = None
                     waiting.append(step.choice)
+            if len(found) > self._limit:
+                raise self._too_many(len(found))
         return list(found)
+
+    def _too_many(self, count: int) -> OptionsError:
+        return OptionsError("planning problem", found=f"{count} targets", legal=f"<= {self._limit}")
 
 
 class _BranchAndBound:
-    """Owners in turn; a node is a whole target in which the owners to come stay."""
+    """Owners in turn, the dearest first; a node has decided for some, and the others stay."""
 
     def __init__(self, problem: Problem, incumbent: Judged | None) -> None:
         self._problem = problem
         self._session = problem.session
-        self._domains = _Domains(problem.session)
+        self._domains = _Domains(problem.session, SEARCHABLE_TARGETS)
         self._limit_ns = None if incumbent is None else incumbent.cost.total_ns
         self._best: Judged | None = None
         self._judged_count = 0
+        self._order: list[int] = []
+        self._floors: dict[TargetHandle, int] = {}
         self._identity_savings: dict[tuple[int, int], tuple[int, ...]] = {}
         self._floor_savings: dict[tuple[int, object], tuple[int, ...]] = {}
 
     def run(self) -> Truth:
-        nodes = [
-            self._node(self._session.identity(candidate))
-            for candidate in range(len(self._session.candidates))
-        ]
-        for floor_ns, target in sorted(nodes):
-            self._descend(target, floor_ns, 0)
+        session = self._session
+        nodes = [session.identity(candidate) for candidate in range(len(session.candidates))]
+        for identity in sorted(nodes, key=lambda node: (self._floor_ns(node), node)):
+            gone = session.maximal(identity.candidate)
+            self._order = sorted(
+                (o for o, choice in enumerate(gone.choices) if choice != STAYS),
+                key=lambda o: (-self._problem.valuation.own_loss_ns(o, gone.choices[o]), o),
+            )
+            self._descend(identity, gone, 0)
         return Truth(
             best=self._best,
             targets_count=self._domains.targets_count,
             judged_count=self._judged_count,
         )
 
-    def _descend(self, target: TargetHandle, floor_ns: int, first_owner: int) -> None:
-        """Everything below a node in which owners from `first_owner` on stay."""
-        if self._is_hopeless(floor_ns):
+    def _descend(self, staying: TargetHandle, gone: TargetHandle, decided_count: int) -> None:
+        """Everything below a node.
+
+        Args:
+            staying: The node, with owners that are not decided for as they are: nothing below it is
+                cheaper.
+            gone: The same with those owners evicted: nothing below it takes less room.
+        """
+        if self._is_hopeless(staying) or not self._has_room(gone):
             return
-        outcomes = self._domains.of_candidate[target.candidate]
-        below = []
-        for owner in range(first_owner, len(outcomes)):
-            for choice in outcomes[owner]:
-                if choice == STAYS:
-                    continue
-                floor_ns, lower = self._node(target.with_choice(owner, choice))
-                if not self._is_hopeless(floor_ns):
-                    below.append((floor_ns, lower, owner + 1))
-        for floor_ns, lower, next_owner in sorted(below):
-            self._descend(lower, floor_ns, next_owner)
+        if decided_count == len(self._order):
+            return
+        owner = self._order[decided_count]
+        choices = self._domains.of_candidate[staying.candidate][owner]
+        nodes = [(self._floor_ns(staying.with_choice(owner, choice)), choice) for choice in choices]
+        for _, choice in sorted(nodes):
+            lower = staying.with_choice(owner, choice)
+            self._descend(lower, gone.with_choice(owner, choice), decided_count + 1)
 
-    def _is_hopeless(self, floor_ns: int) -> bool:
+    def _is_hopeless(self, staying: TargetHandle) -> bool:
         """A target of the same J may still win by the rest of its key."""
-        return self._limit_ns is not None and floor_ns > self._limit_ns
+        return self._limit_ns is not None and self._floor_ns(staying) > self._limit_ns
 
-    def _node(self, target: TargetHandle) -> tuple[int, TargetHandle]:
+    def _has_room(self, gone: TargetHandle) -> bool:
+        """By count alone: holes in the arena may close when less is put into it."""
+        return all(over <= 0 for over in self._session.judge(gone).balance)
+
+    def _floor_ns(self, target: TargetHandle) -> int:
         """Judges a target; what nothing below it can cost less than."""
+        known = self._floors.get(target)
+        if known is not None:
+            return known
         judged = judge(self._problem, target)
         self._judged_count += 1
         if judged.is_adoptable and (self._best is None or judged.key < self._best.key):
             self._best = judged
             if self._limit_ns is None or judged.cost.total_ns < self._limit_ns:
                 self._limit_ns = judged.cost.total_ns
-        now_ns = self._problem.valuation.work_ns(_floor(judged.verdict.work))
-        losses = (self._floor_loss_ns(target, owner) for owner in range(len(target.choices)))
-        return now_ns + sum(losses), target
+        floor_ns = self._problem.valuation.work_ns(_floor(judged.verdict.work))
+        for owner in range(len(target.choices)):
+            floor_ns += self._floor_loss_ns(target, owner)
+        self._floors[target] = floor_ns
+        return floor_ns
 
     def _floor_loss_ns(self, target: TargetHandle, owner: int) -> int:
         session = self._session

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ninfer_lab.context_cache.resource_search import Found, Judged, Problem, search
+from ninfer_lab.context_cache.judged_targets import Judged, Problem
+from ninfer_lab.context_cache.resource_search import Found, search
 from ninfer_lab.context_cache.search_budget import BoundaryAllowance
 from ninfer_lab.context_cache.valuation import OwnerWorth, Valuation
 from ninfer_lab.contract.candidate import AdmissionCandidate, SourceDisposition

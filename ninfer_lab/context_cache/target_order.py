@@ -23,6 +23,8 @@ class TargetKey(NamedTuple):
         affected_hits_count: Checkpoints that were hit before and end here.
         newest_affected_hit: When the one of them that was hit last was; smaller keeps the newer.
         is_other_session: Whether the source is not what the request's session is bound to.
+        spared: Outcome numbers, negated: where nothing else tells two targets apart, the owner with
+            the smaller id, which is the older one, gives way.
     """
 
     total_ns: int
@@ -37,7 +39,7 @@ class TargetKey(NamedTuple):
     missed_tokens: int
     is_other_session: bool
     candidate: int
-    choices: tuple[int, ...]
+    spared: tuple[int, ...]
 
 
 def target_key(
@@ -74,7 +76,7 @@ def target_key(
         missed_tokens=-candidate.reuse_tokens,
         is_other_session=source is None or source.owner.id != session_owner,
         candidate=target.candidate,
-        choices=target.choices,
+        spared=tuple([-choice for choice in target.choices]),
     )
 
 

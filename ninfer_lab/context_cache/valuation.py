@@ -61,11 +61,15 @@ class Valuation:
         self._session = session
         self._price = price
         self._worth = [worth[owner.id] for owner in session.owners]
+        self._weights = [each.retention.weight for each in self._worth]
         self._prices: dict[MachineWork, int] = {}
+        # A session tells equal work and the same step by one object, and objects are compared
+        # faster than they are priced; each is held, so that its id stays its own.
+        self._prices_by_object: dict[int, tuple[MachineWork, int]] = {}
         self._savings: dict[tuple[int, object], tuple[int, ...]] = {}
         self._own: dict[tuple[int, int], tuple[int, ...]] = {}
-        self._step_losses: dict[tuple[int, int, int], int] = {}
-        self._identity_keys: dict[tuple[int, int], object] = {}
+        self._step_losses: dict[int, tuple[DegradationStep, int]] = {}
+        self._identity_savings: dict[tuple[int, int], tuple[int, ...]] = {}
 
     def cost(self, target: TargetHandle, verdict: Verdict) -> TargetCost:
         """J of a judged target, term by term."""
@@ -80,56 +84,52 @@ class Valuation:
         if target.is_identity:
             return 0
         return saturated_sum(
-            *[self._owner_loss_ns(target, owner) for owner in range(len(self._worth))]
+            *[self._owner_loss_ns(target, owner) for owner in self._session.affected(target)]
         )
 
     def step_loss_ns(self, step: DegradationStep) -> int:
         """What a step adds to its owner's loss, by the owner's outcomes alone: a forecast, for what
         others keep of the same contents is left out (SRCH-1).
         """
-        known = self._step_losses.get((step.owner, step.before, step.choice))
-        if known is None:
-            known = self._own_loss(step.owner, step.choice)
-            known -= self._own_loss(step.owner, step.before)
-            self._step_losses[step.owner, step.before, step.choice] = known
-        return known
+        known = self._step_losses.get(id(step))
+        if known is not None:
+            return known[1]
+        loss_ns = self.own_loss_ns(step.owner, step.choice)
+        loss_ns -= self.own_loss_ns(step.owner, step.before)
+        self._step_losses[id(step)] = step, loss_ns
+        return loss_ns
+
+    def own_loss_ns(self, owner: int, choice: int) -> int:
+        """What an owner loses with an outcome, whatever others keep of the same contents."""
+        stays = self._own_savings(owner, STAYS)
+        return private_loss_ns(self._weights[owner], stays, self._own_savings(owner, choice))
 
     def work_ns(self, work: MachineWork) -> int:
         """The price of some work; equal work is priced once."""
+        known = self._prices_by_object.get(id(work))
+        if known is not None:
+            return known[1]
         price = self._prices.get(work)
         if price is None:
             price = self._prices[work] = self._price(work)
+        self._prices_by_object[id(work)] = work, price
         return price
 
     def _owner_loss_ns(self, target: TargetHandle, owner: int) -> int:
         """Nothing where the owner's placement is what it is in the identity."""
         session, candidate = self._session, target.candidate
-        if not session.is_eligible(candidate, owner):
-            return 0
         key = session.placement_key(target, owner)
-        identity = session.identity(candidate)
-        base = self._identity_keys.get((candidate, owner))
-        if base is None:
-            base = session.placement_key(identity, owner)
-            self._identity_keys[candidate, owner] = base
-        if key == base:
-            return 0
-        before = self._owner_savings(identity, owner, base)
-        return private_loss_ns(
-            self._worth[owner].retention.weight, before, self._owner_savings(target, owner, key)
-        )
-
-    def _owner_savings(self, target: TargetHandle, owner: int, key: object) -> tuple[int, ...]:
-        known = self._savings.get((owner, key))
-        if known is None:
-            listed = self._session.recoveries(target, owner)
-            known = self._savings[owner, key] = self._priced(listed, self._worth[owner])
-        return known
-
-    def _own_loss(self, owner: int, choice: int) -> int:
-        weight = self._worth[owner].retention.weight
-        stays = self._own_savings(owner, STAYS)
-        return private_loss_ns(weight, stays, self._own_savings(owner, choice))
+        after = self._savings.get((owner, key))
+        if after is None:
+            after = self._savings[owner, key] = self._priced(
+                session.recoveries(target, owner), self._worth[owner]
+            )
+        before = self._identity_savings.get((candidate, owner))
+        if before is None:
+            listed = session.recoveries(session.identity(candidate), owner)
+            before = self._priced(listed, self._worth[owner])
+            self._identity_savings[candidate, owner] = before
+        return private_loss_ns(self._weights[owner], before, after)
 
     def _own_savings(self, owner: int, choice: int) -> tuple[int, ...]:
         known = self._own.get((owner, choice))

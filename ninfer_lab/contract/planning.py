@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from ninfer_lab.contract.candidate import AdmissionCandidate
-from ninfer_lab.contract.capacity import Axis
 from ninfer_lab.contract.ids import CheckpointRef, OwnerRef
 from ninfer_lab.contract.machine_work import MachineWork
 from ninfer_lab.contract.target import Assessment, TargetSketch
@@ -98,13 +97,15 @@ class Verdict(NamedTuple):
 
     Attributes:
         is_feasible: Every stage fits, and every extent finds its place.
-        deficits: Units that are missing, at the worst stage of each axis; empty where none are.
-            Bytes that find no hole count as missing.
+        balance: Used less capacity at the worst stage of each axis, in the order of `Axis`: what
+            is missing where positive, what is left where negative.
+        unplaced_bytes: Of extents that find no hole in the Host arena, however much is left.
         work: Copies, then what is left to prefill.
     """
 
     is_feasible: bool
-    deficits: tuple[tuple[Axis, int], ...]
+    balance: tuple[int, ...]
+    unplaced_bytes: int
     work: MachineWork
 
 
@@ -153,10 +154,10 @@ class PlanningSession(Protocol):
         ...
 
     def relief(
-        self, target: TargetHandle, steps: Sequence[DegradationStep], axes: Sequence[Axis]
+        self, target: TargetHandle, steps: Sequence[DegradationStep]
     ) -> Sequence[tuple[int, ...]]:
-        """Units that each of some steps frees at the end of the joint state, axis by axis; a
-        forecast for ordering (SRCH-1), since stages may need more.
+        """Units that each of some steps frees at the end of the joint state, less those that it
+        takes, in the order of `Axis`; a forecast for ordering (SRCH-1), since stages may need more.
         """
         ...
 
@@ -166,6 +167,10 @@ class PlanningSession(Protocol):
 
     def facts(self, target: TargetHandle) -> Sequence[tuple[int, OutcomeFacts]]:
         """Of every owner that does not stay: (ordinal, facts)."""
+        ...
+
+    def affected(self, target: TargetHandle) -> Sequence[int]:
+        """Owners that have other recoveries than in the candidate's identity, or may have."""
         ...
 
     def recoveries(self, target: TargetHandle, owner: int) -> tuple[CheckpointRecoveries, ...]:

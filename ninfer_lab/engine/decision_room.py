@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ninfer_lab.context_cache.resource_search import ARENA_TARGETS, Problem
+from ninfer_lab.context_cache.exhaustive_search import Truth, best_target, targets_count
+from ninfer_lab.context_cache.judged_targets import ARENA_TARGETS, Problem
+from ninfer_lab.context_cache.resource_search import Found, search
+from ninfer_lab.context_cache.search_budget import BoundaryAllowance
 from ninfer_lab.context_cache.valuation import OwnerWorth, PriceWork, Valuation
 from ninfer_lab.contract.candidate import (
     AdmissionCandidate,
@@ -29,6 +32,7 @@ from ninfer_lab.contract.ids import (
     RequestId,
     StateImageId,
 )
+from ninfer_lab.contract.machine_work import MachineWork
 from ninfer_lab.contract.options import PAGE_TOKENS, CacheMode, pages_of_tokens
 from ninfer_lab.contract.planning import TargetHandle
 from ninfer_lab.contract.prompt import (
@@ -49,6 +53,9 @@ from ninfer_lab.program.storage.ledger import Ledger
 
 REVISION = 1
 """The one revision that an opened problem ever has."""
+
+UNLIMITED_NS = 10**15
+"""A boundary allowance that no search reaches."""
 
 _IDENTITY = PromptIdentity(modality=PromptModality.TEXT, template=RAW_TOKENS)
 
@@ -87,6 +94,50 @@ def open_problem(
         recency=problem.recency,
         target_budget=target_budget,
     )
+
+
+def decide(
+    problem: DecisionProblem,
+    price: PriceWork,
+    *,
+    target_budget: int = ARENA_TARGETS,
+    allowance_ns: int | None = None,
+) -> Found:
+    """What the engine would do.
+
+    Args:
+        target_budget: Targets that may be judged within the budget.
+        allowance_ns: Work that may be spent at the boundary; `None` is as much as nobody runs out
+            of, so that the target budget alone ends the search.
+    """
+    posed = open_problem(problem, price, target_budget=target_budget)
+    allowance = BoundaryAllowance(0)
+    allowance.remaining_ns = UNLIMITED_NS if allowance_ns is None else allowance_ns
+    return search(posed, allowance)
+
+
+def truth_of(problem: DecisionProblem, price: PriceWork, known: Found | None = None) -> Truth:
+    """What would have been best.
+
+    Args:
+        known: A decision about the same problem: spares looking, and decides nothing.
+
+    Raises:
+        OptionsError: The graph is too large to be looked through.
+    """
+    best = None if known is None else known.best
+    incumbent = best if best is not None and best.is_adoptable else None
+    return best_target(open_problem(problem, price), incumbent)
+
+
+def count_targets(problem: DecisionProblem, limit: int) -> int | None:
+    """Targets of the whole graph; `None` where there are more than the limit."""
+    return targets_count(open_problem(problem, _nothing).session, limit)
+
+
+def _nothing(work: MachineWork) -> int:
+    """A belief by which everything is free."""
+    return 0
 
 
 def _has_slot(session: ProgramSession, vacant: int) -> Callable[[TargetHandle], bool]:

@@ -40,17 +40,25 @@ class Shape:
         checkpoints: Of an owner, fewest and most.
         pages: Of an owner, fewest and most.
         host_share: How many problems of a hundred have a Host tier.
+        new_pages: Of the request, behind what it may reuse, at the most.
+        free_share: Of what root would take, free at the most.
     """
 
     owners: tuple[int, int]
     checkpoints: tuple[int, int]
     pages: tuple[int, int]
     host_share: int
+    new_pages: int
+    free_share: float
 
 
-SMALL = Shape(owners=(2, 4), checkpoints=(1, 2), pages=(4, 60), host_share=50)
+SMALL = Shape(
+    owners=(2, 4), checkpoints=(1, 2), pages=(4, 60), host_share=50, new_pages=30, free_share=1.1
+)
 """Some to some thousand targets."""
-WIDE = Shape(owners=(5, 9), checkpoints=(1, 3), pages=(8, 200), host_share=60)
+WIDE = Shape(
+    owners=(5, 9), checkpoints=(1, 3), pages=(8, 200), host_share=60, new_pages=600, free_share=0.5
+)
 """Up to many millions: who wants some number of them draws until it fits."""
 
 
@@ -75,12 +83,12 @@ def generated(seed: int, shape: Shape = SMALL) -> DecisionProblem:
         ),
         owners=tuple(owners),
         continued=continued,
-        new_tokens=draw.randint(1, shape.pages[1] * PAGE_TOKENS // 2),
+        new_tokens=draw.randint(1, shape.new_pages * PAGE_TOKENS),
         output_tokens=draw.randint(1, 512),
         session_owner=continued[-1].owner if continued else None,
         vacant_catalog_slots=draw.choice((0, 1, 1, 2)),
     )
-    return replace(problem, room=_room(draw, problem, has_host))
+    return replace(problem, room=_room(draw, problem, shape, has_host))
 
 
 def _owner(
@@ -131,7 +139,7 @@ def _continued(draw: Random, owners: list[KeptOwner]) -> tuple[Continued, ...]:
     )
 
 
-def _room(draw: Random, problem: DecisionProblem, has_host: bool) -> Room:
+def _room(draw: Random, problem: DecisionProblem, shape: Shape, has_host: bool) -> Room:
     """What is there now, and less beside it than the request would like."""
     device, host = Where.DEVICE, Where.HOST
     images = [c.image for owner in problem.owners for c in owner.checkpoints]
@@ -140,7 +148,7 @@ def _room(draw: Random, problem: DecisionProblem, has_host: bool) -> Room:
         pages[owner.pages] += own_pages(problem, ordinal)
     there = pages[device] + pages[Where.BOTH]
     needed = _needed_pages(problem)
-    wished = int(needed * draw.uniform(0.0, 1.1))
+    wished = int(needed * draw.uniform(0.0, shape.free_share))
     on_device = sum(image is not host for image in images)
     return replace(
         problem.room,

@@ -26,7 +26,7 @@ from ninfer_lab.program.storage.replica_layout import Holdings
 class _Node(NamedTuple):
     outcome: OwnerOutcome
     surviving: tuple[CheckpointRecord, ...]
-    steps_count: int
+    facts: OutcomeFacts
 
 
 class OwnerDomain:
@@ -44,7 +44,7 @@ class OwnerDomain:
         stays = OwnerOutcome(
             owner=owner.ref, deleted=frozenset(), keeps=ledger.replicas_of(owner.holdings)
         )
-        self._nodes = [_Node(stays, owner.checkpoints, 0)]
+        self._nodes = [_Node(stays, owner.checkpoints, OutcomeFacts(frozenset(), False, 0))]
         self._numbers = {(stays.deleted, stays.keeps): STAYS}
         self.marks = self._layout.on_device(owner.holdings) | self._layout.on_host(owner.holdings)
         self._below: dict[int, tuple[int, ...]] = {}
@@ -62,12 +62,7 @@ class OwnerDomain:
 
     def facts(self, number: int) -> OutcomeFacts:
         """What logical policy may know of it."""
-        node = self._nodes[number]
-        return OutcomeFacts(
-            deleted=node.outcome.deleted,
-            is_eviction=number == self.evicted,
-            steps_count=node.steps_count,
-        )
+        return self._nodes[number].facts
 
     def below(self, number: int) -> tuple[int, ...]:
         """One step down, in the order of the steps."""
@@ -104,7 +99,7 @@ class OwnerDomain:
             for higher in self._above[waiting.pop()] - seen:
                 seen.add(higher)
                 waiting.append(higher)
-        return tuple(sorted(seen, key=lambda n: (self._nodes[n].steps_count, n)))
+        return tuple(sorted(seen, key=lambda n: (self._nodes[n].facts.steps_count, n)))
 
     def off_device(self) -> int:
         """Every checkpoint kept, and nothing on the Device that the Host can carry."""
@@ -210,8 +205,9 @@ class OwnerDomain:
         if number is None:
             number = self._numbers[deleted, keeps] = len(self._nodes)
             outcome = OwnerOutcome(owner=self.owner.ref, deleted=deleted, keeps=keeps)
-            steps = self._nodes[reached_from].steps_count + 1
-            self._nodes.append(_Node(outcome, surviving, steps))
+            steps = self._nodes[reached_from].facts.steps_count + 1
+            facts = OutcomeFacts(deleted, not surviving, steps)
+            self._nodes.append(_Node(outcome, surviving, facts))
         self._link(reached_from, number)
         return number
 

@@ -23,7 +23,7 @@ from ninfer_lab.contract.planning import (
 )
 from ninfer_lab.contract.target import Assessment, OwnerOutcome, TargetSketch
 from ninfer_lab.program.planning.owner_domain import OwnerDomain
-from ninfer_lab.program.planning.recovery_recipes import recoveries
+from ninfer_lab.program.planning.recovery_recipes import RecoveryRecipes
 from ninfer_lab.program.planning.resource_projection import CandidateProjector, Projector
 from ninfer_lab.program.planning.stage_order import StageOrder, StageUse
 from ninfer_lab.program.planning.transfer_work import machine_work
@@ -53,16 +53,24 @@ class ProgramSession:
         self._ledger = projector.ledger
         self._assess = assess
         self._order = StageOrder(self._ledger)
+        self._recipes = RecoveryRecipes(self._ledger.layout, projector.options)
         self._limits = tuple(self._ledger.capacity.of(axis) for axis in Axis)
         self._projected: dict[int, CandidateProjector] = {}
         self._post: tuple[TargetHandle, PostState] | None = None
         self._placed: tuple[TargetHandle, int] | None = None
+        self._identities: dict[int, int] = {}
+        self._reliefs_alone: dict[int, tuple[DegradationStep, tuple[int, ...]]] = {}
 
     @cached_property
     def _domains(self) -> tuple[OwnerDomain, ...]:
         """Built with the first target that is no identity."""
         continuations = self._ledger.continuations
         return tuple(OwnerDomain(self._ledger, continuations.require(o)) for o in self.owners)
+
+    @cached_property
+    def _marks(self) -> tuple[int, ...]:
+        """Of every owner: replicas of anything it refers to, in both tiers."""
+        return tuple(domain.marks for domain in self._domains)
 
     # ── targets ─────────────────────────────────────────────────────────────────────────────────
 
@@ -123,19 +131,37 @@ class ProgramSession:
         )
 
     def relief(
-        self, target: TargetHandle, steps: Sequence[DegradationStep], axes: Sequence[Axis]
+        self, target: TargetHandle, steps: Sequence[DegradationStep]
     ) -> Sequence[tuple[int, ...]]:
-        masks = [self._order.mask(axis) for axis in axes]
-        units = [self._order.unit(axis) for axis in axes]
-        rests = self._rests(target)
-        freed_by = [
-            self._domains[step.owner].given_up(step.before, step.choice) & ~rests[step.owner]
-            for step in steps
-        ]
-        return [
-            tuple([(f & m).bit_count() * u for m, u in zip(masks, units, strict=True)])
-            for f in freed_by
-        ]
+        rests: list[int] | None = None
+        reliefs = []
+        for step in steps:
+            known = self._reliefs_alone.get(id(step))
+            if known is not None:
+                reliefs.append(known[1])
+            elif self._is_alone(step):
+                relief = self._relief(step, 0)
+                self._reliefs_alone[id(step)] = step, relief
+                reliefs.append(relief)
+            else:
+                rests = rests or self._rests(target)
+                reliefs.append(self._relief(step, rests[step.owner]))
+        return reliefs
+
+    def _is_alone(self, step: DegradationStep) -> bool:
+        """Whether nobody else ever keeps any of what the step changes."""
+        domain = self._domains[step.owner]
+        changed = domain.given_up(step.before, step.choice)
+        changed |= domain.given_up(step.choice, step.before)
+        return not changed & self._shared
+
+    def _relief(self, step: DegradationStep, rest: int) -> tuple[int, ...]:
+        """By what all others keep."""
+        owner, before, choice, _ = step
+        domain = self._domains[owner]
+        freed = self._order.count(domain.given_up(before, choice) & ~rest)
+        taken = self._order.count(domain.given_up(choice, before) & ~rest)
+        return tuple([f - t for f, t in zip(freed, taken, strict=True)])
 
     # ── the evaluator ───────────────────────────────────────────────────────────────────────────
 
@@ -146,7 +172,9 @@ class ProgramSession:
         source = self._candidate(target.candidate).lineage.source
         return Verdict(
             is_feasible=self._order.fits(uses, post),
-            deficits=self._deficits(uses, post),
+            balance=self._balance(uses),
+            unplaced_bytes=sum([e.run_granules for e in post.extents if e.first is None])
+            * self._ledger.capacity.host_kv.granule_bytes,
             work=machine_work(self._ledger, self._projector.options, candidate, source, post),
         )
 
@@ -164,37 +192,46 @@ class ProgramSession:
         number = target.choices[owner]
         return number, self._replicas(target) & self._domains[owner].marks
 
+    def affected(self, target: TargetHandle) -> Sequence[int]:
+        source = self.candidates[target.candidate].source
+        changed = self._replicas(target) ^ self._identity_replicas(target.candidate)
+        return [
+            owner
+            for owner, number in enumerate(target.choices)
+            if (number or self._marks[owner] & changed)
+            and (source is None or source.owner.id != self.owners[owner].id)
+        ]
+
     def recoveries(self, target: TargetHandle, owner: int) -> tuple[CheckpointRecoveries, ...]:
         domain = self._domains[owner]
-        return recoveries(
-            self._ledger.layout,
-            self._projector.options,
-            domain.owner,
-            domain.surviving(target.choices[owner]),
-            self._replicas(target),
-        )
+        surviving = domain.surviving(target.choices[owner])
+        return self._recipes.of(domain.owner, surviving, self._replicas(target))
 
     def own_recoveries(self, owner: int, choice: int) -> tuple[CheckpointRecoveries, ...]:
         domain = self._domains[owner]
-        return recoveries(
-            self._ledger.layout,
-            self._projector.options,
-            domain.owner,
-            domain.surviving(choice),
-            domain.outcome(choice).keeps,
-        )
+        keeps = domain.outcome(choice).keeps
+        return self._recipes.of(domain.owner, domain.surviving(choice), keeps)
 
     # ── leaves ──────────────────────────────────────────────────────────────────────────────────
 
     def _replicas(self, target: TargetHandle) -> int:
+        if self._placed is None or self._placed[0] is not target:
+            self._placed = (target, self._end(self._post_state(target)))
+        return self._placed[1]
+
+    def _identity_replicas(self, candidate: int) -> int:
+        known = self._identities.get(candidate)
+        if known is None:
+            post = self._candidate(candidate).project(())
+            known = self._identities[candidate] = self._end(post)
+        return known
+
+    def _end(self, post: PostState) -> int:
         """What is where in the end: restored pages are on the Device again."""
-        if self._placed is not None and self._placed[0] is target:
-            return self._placed[1]
-        post = self._post_state(target)
         replicas: int = post.committed
         for pool, needs in zip(self._ledger.kv, post.needs, strict=True):
-            replicas |= self._ledger.layout.device_pages[pool].put(needs.restored)
-        self._placed = (target, replicas)
+            if needs.restored:
+                replicas |= self._ledger.layout.device_pages[pool].put(needs.restored)
         return replicas
 
     def _rests(self, target: TargetHandle) -> list[int]:
@@ -212,6 +249,18 @@ class ProgramSession:
         return [before[i] | after[i + 1] for i in range(len(keeps))]
 
     @cached_property
+    def _shared(self) -> int:
+        """Replicas, there or yet to be made, of what more than one owner refers to, or an owner and
+        somebody who is not asked to give way.
+        """
+        met, shared = self._unmoved, 0
+        for domain in self._domains:
+            marks = domain.marks | domain.outcome(STAYS).keeps
+            shared |= met & marks
+            met |= marks
+        return shared
+
+    @cached_property
     def _unmoved(self) -> int:
         """What active sequences and owners outside the domain keep."""
         eligible = {owner.id for owner in self.owners}
@@ -221,17 +270,14 @@ class ProgramSession:
                 unmoved |= keeps
         return unmoved
 
-    def _deficits(
-        self, uses: tuple[StageUse, ...], post: PostState
-    ) -> tuple[tuple[Axis, int], ...]:
-        missing = [0] * len(self._limits)
-        for _, allocated, reserved in uses:
-            for i, limit in enumerate(self._limits):
-                missing[i] = max(missing[i], allocated[i] + reserved[i] - limit)
-        granule_bytes = self._ledger.capacity.host_kv.granule_bytes
-        unplaced = sum(e.run_granules for e in post.extents if e.first is None) * granule_bytes
-        missing[4] = max(missing[4], unplaced)
-        return tuple((axis, units) for axis, units in zip(Axis, missing, strict=True) if units)
+    def _balance(self, uses: tuple[StageUse, ...]) -> tuple[int, ...]:
+        worst = [
+            max(used)
+            for used in zip(
+                *[[a + r for a, r in zip(*use[1:], strict=True)] for use in uses], strict=True
+            )
+        ]
+        return tuple([used - limit for used, limit in zip(worst, self._limits, strict=True)])
 
     def _post_state(self, target: TargetHandle) -> PostState:
         """Of the target asked for last: a target is judged, then valued."""

@@ -2,7 +2,7 @@
 
 Owns the recipes: bring it back from the Host, go on from an earlier surviving checkpoint, or
 rebuild from root. They follow real placement in one target and name no price; which is cheapest is
-for whoever has prices. Pure.
+for whoever has prices. Equal work is one value, for it is asked for very often. Pure.
 """
 
 from __future__ import annotations
@@ -22,55 +22,74 @@ from ninfer_lab.program.storage.checkpoint_record import CheckpointRecord
 from ninfer_lab.program.storage.continuation_store import Continuation
 from ninfer_lab.program.storage.replica_layout import ReplicaLayout
 
+Copies = tuple[tuple[int, int], ...]
+"""(bytes, calls) of what has to come back from the Host."""
 
-def recoveries(
-    layout: ReplicaLayout,
-    options: ResolvedOptions,
-    owner: Continuation,
-    surviving: tuple[CheckpointRecord, ...],
-    replicas: int,
-) -> tuple[CheckpointRecoveries, ...]:
-    """Of every checkpoint an owner has now, shallowest first.
 
-    Args:
-        surviving: Those that are left in the target, ascending.
-        replicas: What is where in the target's end.
-    """
-    cuts = owner.execution_frontiers_tokens
-    restores = [(c, _restore(layout, options, c, replicas)) for c in surviving]
-    listed: list[CheckpointRecoveries] = []
-    for checkpoint in owner.checkpoints:
-        frontier = checkpoint.summary.frontier_tokens
-        rebuild = MachineWork.of(prefill=_prefill(options, 0, frontier, cuts))
-        recipes = [
-            MachineWork.of(
-                batches,
-                prefill=_prefill(options, c.summary.frontier_tokens, frontier, cuts),
+class RecoveryRecipes:
+    """The recipes of one session's owners."""
+
+    def __init__(self, layout: ReplicaLayout, options: ResolvedOptions) -> None:
+        self._layout = layout
+        self._options = options
+        self._works: dict[tuple[Copies, int, int, tuple[int, ...]], MachineWork] = {}
+
+    def of(
+        self, owner: Continuation, surviving: tuple[CheckpointRecord, ...], replicas: int
+    ) -> tuple[CheckpointRecoveries, ...]:
+        """Of every checkpoint an owner has now, shallowest first.
+
+        Args:
+            surviving: Those that are left in the target, ascending.
+            replicas: What is where in the target's end.
+        """
+        cuts = owner.execution_frontiers_tokens
+        restores = [(c.summary.frontier_tokens, self._copies(c, replicas)) for c in surviving]
+        listed: list[CheckpointRecoveries] = []
+        for checkpoint in owner.checkpoints:
+            frontier = checkpoint.summary.frontier_tokens
+            rebuild = self._work((), 0, frontier, cuts)
+            recipes = [
+                self._work(copies, start, frontier, cuts)
+                for start, copies in restores
+                if start <= frontier
+            ]
+            recipes.append(rebuild)
+            listed.append(CheckpointRecoveries(checkpoint.summary.ref, rebuild, tuple(recipes)))
+        return tuple(listed)
+
+    def _copies(self, checkpoint: CheckpointRecord, replicas: int) -> Copies:
+        """What has to come back before a forward could go on from a checkpoint."""
+        layout, options = self._layout, self._options
+        copies = []
+        if not replicas & layout.device_images.put(1 << checkpoint.image):
+            copies.append((options.state_image_bytes, STATE_IMAGE_COPIES_COUNT))
+        for pool, device in layout.device_pages.items():
+            pages = checkpoint.holdings.of_pool(pool)
+            missing = pages and pages & ~device.of(replicas)
+            if missing:
+                payload_bytes = missing.bit_count() * options.page_bytes.of(pool)
+                copies.append((payload_bytes, runs_count(missing)))
+        return tuple(copies)
+
+    def _work(
+        self, copies: Copies, start_tokens: int, end_tokens: int, cuts_tokens: tuple[int, ...]
+    ) -> MachineWork:
+        """Copies, then a prefill priced afresh for its own interval: never a difference of two
+        prefills from root.
+        """
+        key = (copies, start_tokens, end_tokens, cuts_tokens)
+        work = self._works.get(key)
+        if work is None:
+            prefill = PrefillWork.between(
+                start_tokens,
+                end_tokens,
+                prefill_chunk_tokens=self._options.prefill_chunk_tokens,
+                cuts_tokens=cuts_tokens,
             )
-            for c, batches in restores
-            if c.summary.frontier_tokens <= frontier
-        ]
-        listed.append(
-            CheckpointRecoveries(
-                checkpoint=checkpoint.summary.ref, rebuild=rebuild, recipes=(*recipes, rebuild)
-            )
-        )
-    return tuple(listed)
-
-
-def _restore(
-    layout: ReplicaLayout, options: ResolvedOptions, checkpoint: CheckpointRecord, replicas: int
-) -> tuple[TransferBatch, ...]:
-    """What has to come back from the Host before a forward could go on from a checkpoint."""
-    batches = []
-    if not replicas & layout.device_images.put(1 << checkpoint.image):
-        batches.append(_batch(options.state_image_bytes, STATE_IMAGE_COPIES_COUNT))
-    for pool, device in layout.device_pages.items():
-        missing = checkpoint.holdings.of_pool(pool) & ~device.of(replicas)
-        if missing:
-            payload_bytes = missing.bit_count() * options.page_bytes.of(pool)
-            batches.append(_batch(payload_bytes, runs_count(missing)))
-    return tuple(batches)
+            batches = [_batch(payload_bytes, calls) for payload_bytes, calls in copies]
+            work = self._works[key] = MachineWork.of(batches, prefill=prefill)
+        return work
 
 
 def _batch(payload_bytes: int, operation_count: int) -> TransferBatch:
@@ -79,16 +98,4 @@ def _batch(payload_bytes: int, operation_count: int) -> TransferBatch:
         direction=TransferDirection.H2D,
         payload_bytes=payload_bytes,
         operation_count=operation_count,
-    )
-
-
-def _prefill(
-    options: ResolvedOptions, start_tokens: int, end_tokens: int, cuts_tokens: tuple[int, ...]
-) -> PrefillWork:
-    """Priced afresh for its own interval: never a difference of two prefills from root."""
-    return PrefillWork.between(
-        start_tokens,
-        end_tokens,
-        prefill_chunk_tokens=options.prefill_chunk_tokens,
-        cuts_tokens=cuts_tokens,
     )

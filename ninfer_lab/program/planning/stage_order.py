@@ -40,6 +40,13 @@ class StageOrder:
         self._growth_pages = self._now.reserved[2], self._now.reserved[3]
         self._occupancies: dict[tuple[Counts, Counts], Occupancy] = {}
         self._limits = _counts([ledger.capacity.of(axis) for axis in Axis])
+        self._host_pages = tuple(
+            (
+                layout.host_pages[pool],
+                ledger.capacity.host_kv.page_granules(pool) * self._granule_bytes,
+            )
+            for pool in ledger.capacity.pools
+        )
         self._masks = (
             layout.device_images.mask,
             layout.host_images.mask,
@@ -104,13 +111,15 @@ class StageOrder:
             ],
         )
 
-    def mask(self, axis: Axis) -> int:
-        """The replicas that are counted on an axis."""
-        return self._masks[_AXES.index(axis)]
-
-    def unit(self, axis: Axis) -> int:
-        """What one of them counts."""
-        return self._granule_bytes if axis is Axis.HOST_KV else 1
+    def count(self, replicas: int) -> Counts:
+        """Units of some replicas, there or yet to be made: a Host page counts by its own mark, for
+        where it is to lie is not known before it is placed.
+        """
+        host_bytes = 0
+        for field, page_bytes in self._host_pages:
+            host_bytes += field.count(replicas) * page_bytes
+        device, host, pages, backend_pages, _ = self._there(replicas, 0)
+        return device, host, pages, backend_pages, host_bytes
 
     def fits(self, uses: tuple[StageUse, ...], post: PostState) -> bool:
         """Whether every stage fits every capacity, and every extent has found its place."""
@@ -179,8 +188,6 @@ class StageOrder:
             (replicas & granules).bit_count() * self._granule_bytes + extent_bytes,
         )
 
-
-_AXES = tuple(Axis)
 
 _NO_NEEDS = PoolNeeds(0, 0, 0, 0)
 

@@ -1,0 +1,134 @@
+"""Which targets of a decision have been judged, and which of them is the best so far? (SRCH-6)
+
+Owns a decision as it is searched: the problem, every verdict with its price, the incumbent, what
+may still be spent and who may be evicted. Only a target that Program has judged feasible and that
+has a publication slot becomes the incumbent, and only by a smaller key. Reads only; does not know
+which target to look at next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ninfer_lab.context_cache.search_budget import SearchBudget
+from ninfer_lab.context_cache.target_order import TargetKey, target_key
+from ninfer_lab.context_cache.valuation import OwnerWorth, Valuation
+from ninfer_lab.contract.ids import OwnerId
+from ninfer_lab.contract.planning import DegradationStep, PlanningSession, TargetHandle, Verdict
+from ninfer_lab.contract.target_cost import TargetCost
+
+ARENA_TARGETS = 4_096
+"""Targets that one session may hold beside identities and the maximal one (CFG-3)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One decision.
+
+    Attributes:
+        has_slot: Whether a target's result could be catalogued (CAP-3).
+        session_owner: What the request's session is bound to.
+        recency: Owners of the session, the one to give way first in front; `None` without the
+            recency ladder (SRCH-4).
+        target_budget: Targets that may be judged within the budget.
+    """
+
+    session: PlanningSession
+    valuation: Valuation
+    worth: Mapping[OwnerId, OwnerWorth]
+    has_slot: Callable[[TargetHandle], bool]
+    session_owner: OwnerId | None
+    recency: tuple[int, ...] | None = None
+    target_budget: int = ARENA_TARGETS
+
+
+class Judged(NamedTuple):
+    """One target with everything that is known of it.
+
+    Attributes:
+        key: Its place in the order, should it be adoptable.
+    """
+
+    target: TargetHandle
+    verdict: Verdict
+    has_slot: bool
+    cost: TargetCost
+    key: TargetKey
+
+    @property
+    def is_adoptable(self) -> bool:
+        """Physically feasible and logically publishable."""
+        return self.verdict.is_feasible and self.has_slot
+
+
+def judge(problem: Problem, target: TargetHandle) -> Judged:
+    """Program's word on a target, and its price by the same key as every other's."""
+    session = problem.session
+    verdict = session.judge(target)
+    cost = problem.valuation.cost(target, verdict)
+    key = target_key(session, problem.worth, problem.session_owner, target, verdict, cost)
+    return Judged(target, verdict, problem.has_slot(target), cost, key)
+
+
+class JudgedTargets:
+    """One decision under search.
+
+    Attributes:
+        best: The incumbent.
+        licence: Owners that may be evicted; `None` is all of them (SRCH-4).
+        budget: Set once the mandatory judgements are done.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.session = problem.session
+        self.best: Judged | None = None
+        self.licence: frozenset[int] | None = None
+        self.budget: SearchBudget | None = None
+        self._judged: dict[TargetHandle, Judged] = {}
+
+    @property
+    def in_order(self) -> tuple[Judged, ...]:
+        """Everything judged, first to last."""
+        return tuple(self._judged.values())
+
+    def known(self, target: TargetHandle) -> Judged | None:
+        return self._judged.get(target)
+
+    def judge(self, target: TargetHandle) -> Judged:
+        """Outside any budget; a target is judged once."""
+        known = self._judged.get(target)
+        if known is not None:
+            return known
+        judged = self._judged[target] = judge(self.problem, target)
+        if judged.is_adoptable and (self.best is None or judged.key < self.best.key):
+            self.best = judged
+            if self.budget is not None:
+                self.budget.improved()
+        return judged
+
+    def judge_within(self, target: TargetHandle, gain_ns: int) -> Judged | None:
+        """Within the budget; `None` once it is spent.
+
+        Args:
+            gain_ns: What it is hoped to be better than the incumbent by.
+        """
+        known = self._judged.get(target)
+        if known is not None:
+            return known
+        assert self.budget is not None
+        return self.judge(target) if self.budget.may_judge(gain_ns) else None
+
+    def gain_ns(self, optimistic_ns: int) -> int:
+        """What the incumbent costs more than that: a forecast, no bound (SRCH-1)."""
+        assert self.best is not None
+        return max(0, self.best.cost.total_ns - optimistic_ns)
+
+    def licensed(self, steps: Sequence[DegradationStep]) -> Sequence[DegradationStep]:
+        """Without a ladder every step; with one, evictions of licensed owners only (SRCH-4)."""
+        licence = self.licence
+        if licence is None:
+            return steps
+        return [s for s in steps if s.owner in licence or not s.facts.is_eviction]
