@@ -137,7 +137,8 @@ class OwnerDomain:
 
     def _relieved(self, node: _Node) -> Iterator[ReplicaSet]:
         """Redundant Device replicas, redundant Host ones, each image to the Host, then the pages of
-        a pool: the later half of what is left on the Device, then all of it.
+        a pool: the later half of what is left on the Device, then all of it. What has given a Host
+        replica up does not get it back.
         """
         layout, keeps = self._layout, node.outcome.keeps
         held = holdings_of(node.surviving)
@@ -147,10 +148,10 @@ class OwnerDomain:
         yield self._without_device(keeps, both)
         yield self._without_host(keeps, both)
         if self._ledger.capacity.host_state_slots:
-            for image in ordinals_of(device.images & ~host.images):
+            for image in ordinals_of(device.images & ~self._ledger.states.on_host):
                 yield self._demoted(keeps, Holdings(images=1 << image))
         for pool, store in self._ledger.kv.items():
-            lone = device.of_pool(pool) & ~host.of_pool(pool)
+            lone = device.of_pool(pool) & ~store.on_host
             if not lone or not store.page_granules or not self._ledger.arena.granules_count:
                 continue
             for pages in dict.fromkeys((self._later_half(node, pool, lone), lone)):
