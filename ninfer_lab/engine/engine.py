@@ -127,7 +127,9 @@ class Engine:
             except Exception as error:
                 self._broken = error
                 raise
-        return StepReport(events=self._recorder.since(before), has_waited=has_waited)
+        events = self._recorder.since(before)
+        lost_count = self._recorder.emitted_count - before - len(events)
+        return StepReport(events, lost_events_count=lost_count, has_waited=has_waited)
 
     def _run_next_forward(self) -> bool:
         """One forward of whoever may run, if somebody may."""

@@ -141,8 +141,8 @@ class StoryClient:
                 self._clock.wait_until(self._plan.next_ns)
                 continue
             report = self._engine.step()
-            if not report.did_something:  # the end of somebody was no longer among the events
-                legal = "as many as one step has, for a client learns from them who has ended"
+            if report.lost_events_count:
+                legal = "as many as one step has, for a client learns from them what has happened"
                 raise OptionsError("recording.retained_events", found="too few", legal=legal)
             self._notice(report.events)
         return tuple(self._told)

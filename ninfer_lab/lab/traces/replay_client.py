@@ -174,8 +174,8 @@ class ReplayClient:
                 self._clock.wait_until(self._start_ns + self._due_of(self._next))
                 continue
             report = self._engine.step()
-            if not report.did_something:  # an end was no longer among the events
-                legal = "as many as one step has, for a client learns from them who has ended"
+            if report.lost_events_count:
+                legal = "as many as one step has, for a client learns from them what has happened"
                 raise OptionsError("recording.retained_events", found="too few", legal=legal)
             self._notice(report.events, progress)
 
