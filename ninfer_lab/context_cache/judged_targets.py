@@ -33,6 +33,7 @@ class Problem:
         recency: Owners of the session, the one to give way first in front; `None` without the
             recency ladder (SRCH-4).
         target_budget: Targets that may be judged within the budget.
+        work_limit: Steps of any kind; `None` is what arena and owners bring.
     """
 
     session: PlanningSession
@@ -42,6 +43,7 @@ class Problem:
     session_owner: OwnerId | None
     recency: tuple[int, ...] | None = None
     target_budget: int = ARENA_TARGETS
+    work_limit: int | None = None
 
 
 class Judged(NamedTuple):

@@ -19,6 +19,9 @@ from ninfer_lab.context_cache.target_construction import Construction
 from ninfer_lab.contract.planning import TargetHandle
 from ninfer_lab.contract.search_report import SearchStop
 
+WORK_PER_TARGET = 16
+"""Steps of any kind for every target of the arena, and again for every owner of each."""
+
 EXPANSION_SLICE = 8
 """Successors listed at a time: a parent with more goes back into the queue."""
 
@@ -72,10 +75,13 @@ class _Search:
             targets.licence = frozenset()
         best = targets.best
         initial_ns = 0 if best is None else best.cost.total_ns
+        work_limit = self._problem.work_limit
+        if work_limit is None:
+            work_limit = ARENA_TARGETS * WORK_PER_TARGET * (1 + len(self._session.owners))
         budget = targets.budget = SearchBudget(
             self._allowance,
             initial_ns,
-            work_limit=ARENA_TARGETS * (16 + 16 * len(self._session.owners)),
+            work_limit=work_limit,
             target_budget=self._problem.target_budget,
         )
         stop = SearchStop.NO_PRESSURE
@@ -153,8 +159,8 @@ class _Search:
     def _best_first(self, identities: list[Judged], budget: SearchBudget) -> SearchStop:
         """Alternatives by what they would cost if they fitted; what does fit goes no further.
 
-        Whoever is forecast to cost no less than the incumbent is not held: it would never be
-        looked at.
+        Whoever is forecast to cost more than the incumbent is not held: it would never be looked
+        at. One that costs as much may still win by the rest of its key (SRCH-8).
         """
         targets, valuation = self._targets, self._problem.valuation
         queue = [_Waiting(identity.cost.total_ns, identity.target, 0) for identity in identities]
@@ -162,9 +168,9 @@ class _Search:
         held = {waiting.target for waiting in queue}
         while queue:
             forecast_ns, target, listed_count = heapq.heappop(queue)
-            gain_ns = targets.gain_ns(forecast_ns)
-            if not gain_ns:
+            if self._is_dearer(forecast_ns):
                 return SearchStop.INSUFFICIENT_EXPECTED_GAIN
+            gain_ns = targets.gain_ns(forecast_ns)
             judged = targets.judge_within(target, gain_ns)
             if judged is None:
                 break
@@ -179,7 +185,7 @@ class _Search:
             base_ns = valuation.work_ns(judged.verdict.work) + judged.cost.private_loss_ns
             for loss_ns, _, step in steps[listed_count : listed_count + EXPANSION_SLICE]:
                 successor = target.after(step)
-                if successor in held or not targets.gain_ns(base_ns + loss_ns):
+                if successor in held or self._is_dearer(base_ns + loss_ns):
                     continue
                 if len(held) >= ARENA_TARGETS:
                     return SearchStop.EXPANSION_CAPACITY
@@ -191,6 +197,10 @@ class _Search:
                 waiting = _Waiting(next_ns, target, listed_count + EXPANSION_SLICE)
                 heapq.heappush(queue, waiting)
         return budget.stop or SearchStop.QUEUE_EXHAUSTED
+
+    def _is_dearer(self, forecast_ns: int) -> bool:
+        best = self._targets.best
+        return best is not None and forecast_ns > best.cost.total_ns
 
 
 class _Waiting(NamedTuple):

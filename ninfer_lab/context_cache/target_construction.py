@@ -126,7 +126,7 @@ class Construction:
             for ordinal, step in enumerate(self._targets.licensed(self._session.steps(best.target)))
         ]
         affordable_ns = best.cost.private_loss_ns
-        further = sorted(each for each in steps if each[0] < affordable_ns)
+        further = sorted(each for each in steps if each[0] <= affordable_ns)
         found += [(best.target.after(step), None) for _, _, step in further[:FURTHER_STEPS]]
         return found
 

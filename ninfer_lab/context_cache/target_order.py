@@ -23,8 +23,9 @@ class TargetKey(NamedTuple):
         affected_hits_count: Checkpoints that were hit before and end here.
         newest_affected_hit: When the one of them that was hit last was; smaller keeps the newer.
         is_other_session: Whether the source is not what the request's session is bound to.
-        spared: Outcome numbers, negated: where nothing else tells two targets apart, the owner with
-            the smaller id, which is the older one, gives way.
+        given: For every owner, negated, its checkpoints that end and the number of its outcome:
+            where nothing else tells two targets apart, the owner with the smaller id, which is the
+            older one, gives way.
     """
 
     total_ns: int
@@ -39,7 +40,7 @@ class TargetKey(NamedTuple):
     missed_tokens: int
     is_other_session: bool
     candidate: int
-    spared: tuple[int, ...]
+    given: tuple[tuple[int, int], ...]
 
 
 def target_key(
@@ -52,7 +53,9 @@ def target_key(
 ) -> TargetKey:
     """The place of a judged target in the order."""
     affected = evictions = deletions = newest = 0
+    given = [(0, 0)] * len(target.choices)
     for owner, facts in session.facts(target):
+        given[owner] = -len(facts.deleted), -target.choices[owner]
         evictions += facts.is_eviction
         deletions += len(facts.deleted)
         for checkpoint in facts.deleted:
@@ -76,7 +79,7 @@ def target_key(
         missed_tokens=-candidate.reuse_tokens,
         is_other_session=source is None or source.owner.id != session_owner,
         candidate=target.candidate,
-        spared=tuple([-choice for choice in target.choices]),
+        given=tuple(given),
     )
 
 
