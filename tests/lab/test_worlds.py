@@ -214,11 +214,13 @@ def test_a_design_is_told_what_the_world_s_planner_believes(machine: Machine) ->
     assert believed == [wrong.belief]
 
 
-def test_a_side_request_costs_the_conversation_its_cache_unless_there_is_room() -> None:
-    assert paths(worlds.run(TINY)) == ["root", "root", "root"]
-    roomy = replace(TINY.story.options, device_state_slots=3, kv_capacity_tokens=1024)
-    run = worlds.run(replace(TINY, story=replace(TINY.story, options=roomy)))
-    assert paths(run) == ["root", "root", "private_endpoint"]
+def test_a_side_request_costs_the_conversation_its_cache_only_without_a_slot_to_spare() -> None:
+    assert paths(worlds.run(TINY)) == ["root", "root", "private_endpoint"]
+    bare = replace(
+        TINY.story.options, device_state_slots=0, host_state_slots=0, host_kv_capacity_bytes=0
+    )
+    run = worlds.run(replace(TINY, story=replace(TINY.story, options=bare)))
+    assert paths(run) == ["root", "root", "root"]
 
 
 @pytest.mark.parametrize("name", worlds.names())
@@ -242,7 +244,7 @@ def test_a_run_shows_its_requests() -> None:
         ["2", "-"],
         ["3", "home"],
     ]
-    assert lines[-1].endswith("0 of 111 prompt tokens reused (0.0%)")
+    assert lines[-1].endswith("33 of 111 prompt tokens reused (29.7%)")
     assert run.requests["prompt_tokens"].to_list() == [28, 30, 53]
 
 
