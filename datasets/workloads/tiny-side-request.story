@@ -1,5 +1,5 @@
 # A client asks for a title between two turns, with a prompt of its own and outside the session.
-# One slot to spare: of the conversation's two checkpoints the deeper one survives it.
+# One slot to spare: the conversation waits on the Host meanwhile.
 story What does the next turn reuse after a side request?
 setting tiny
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from ninfer_lab.contract.checkpoint import CheckpointSummary
 from ninfer_lab.contract.errors import InvariantBroken
-from ninfer_lab.contract.ids import CatalogSlotId, CheckpointRef, OwnerId, OwnerRef, RequestId
+from ninfer_lab.contract.ids import CatalogSlotId, OwnerId, OwnerRef, RequestId
 from ninfer_lab.contract.result import OwnerChange, OwnerEnd, OwnerState
 
 
@@ -62,12 +62,6 @@ class Catalog:
             if isinstance(slot, PrivateOwner) and slot.id == owner:
                 return CatalogSlotId(i)
         raise InvariantBroken("SES catalog", f"owner {owner} is not catalogued")
-
-    def checkpoint(self, ref: CheckpointRef) -> CheckpointSummary:
-        """A catalogued checkpoint by its name."""
-        owner = self._slots[self.slot_of(ref.owner)]
-        assert isinstance(owner, PrivateOwner)
-        return next(c for c in owner.checkpoints if c.ref == ref)
 
     def promise(self, slot: CatalogSlotId, request: RequestId) -> None:
         """Reserves a vacant slot for what an active request will publish."""

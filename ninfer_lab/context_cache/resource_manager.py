@@ -3,7 +3,7 @@
 
 Owns catalog, session index and owner edges, mints owner ids, and adopts Program's absolute results.
 Holds Program as a protocol; knows no placement, refcount or free page. Which target is taken is
-`materialization_planner`'s.
+`target_choice`'s.
 """
 
 from __future__ import annotations
@@ -14,19 +14,10 @@ from itertools import count
 
 from ninfer_lab.context_cache.candidate_shortlist import disposition_of, shortlist
 from ninfer_lab.context_cache.catalog import Catalog, PrivateOwner
-from ninfer_lab.context_cache.hit_history import HitHistory
-from ninfer_lab.context_cache.materialization_planner import (
-    Decision,
-    TargetChoice,
-    choose_target,
-    consumes,
-)
 from ninfer_lab.context_cache.owner_edges import OwnerEdges
 from ninfer_lab.context_cache.private_capture import wanted_captures
-from ninfer_lab.context_cache.retention import RetentionClass
-from ninfer_lab.context_cache.search_budget import BoundaryAllowance
 from ninfer_lab.context_cache.session_index import SessionIndex
-from ninfer_lab.context_cache.valuation import OwnerWorth
+from ninfer_lab.context_cache.target_choice import TargetChoice, choose_target, consumes
 from ninfer_lab.contract.backfill import BackfillQuestion
 from ninfer_lab.contract.cache_controller import (
     CatalogEntry,
@@ -56,7 +47,7 @@ from ninfer_lab.contract.result import (
     Settlement,
 )
 from ninfer_lab.contract.search_report import SearchReport
-from ninfer_lab.contract.target import Assessment
+from ninfer_lab.contract.target import Assessment, TargetSketch
 from ninfer_lab.contract.transaction import TransactionHandle
 from ninfer_lab.cost.machine_cost_model import MachineCostModel
 
@@ -122,8 +113,6 @@ class ResourceManager:
         self._edges = OwnerEdges()
         self._claims: dict[RequestId, _Claim] = {}
         self._opened: _Opened | None = None
-        self._boundary: tuple[int, BoundaryAllowance] | None = None
-        self._hits = HitHistory()
         self._owner_ids: Iterator[int] = count(1)
 
     def materialize(
@@ -252,38 +241,15 @@ class ResourceManager:
 
     def _choose(self, request: AdmissionRequest) -> TargetChoice:
         """Decides nothing for good: choosing reserves nothing (INV-17)."""
-        victims = {
-            owner.ref: self._worth_of(owner)
-            for owner in self._catalog.owners()
-            if not self._edges.protects(owner.id)
-        }
-        decision = Decision(
-            candidates=self._candidates(request),
-            victims=victims,
-            session_owner=(
-                None
-                if request.session_key is None
-                else self._sessions.owner_of(request.session_key)
-            ),
-            has_vacancy=self._catalog.vacant_slot() is not None,
-            publishes=self._reads(request),
-            recency=None,
-            tells_targets=request.tells_targets,
+        return choose_target(
+            self._program, self._candidates(request), self._victims(), self._has_slot
         )
-        return choose_target(self._program, self.cost_model, decision, self._allowance_of(request))
 
-    def _worth_of(self, owner: PrivateOwner) -> OwnerWorth:
-        is_live = self._sessions.key_of(owner.id) is not None
-        retention = RetentionClass.LIVE_SESSION if is_live else RetentionClass.RECENT_PRIVATE
-        hits = {checkpoint.ref: self._hits.of(checkpoint) for checkpoint in owner.checkpoints}
-        return OwnerWorth(retention=retention, hits=hits)
-
-    def _allowance_of(self, request: AdmissionRequest) -> BoundaryAllowance:
-        """One for all looks at one admission boundary (SRCH-7)."""
-        if self._boundary is None or self._boundary[0] != request.boundary:
-            allowance = BoundaryAllowance(request.others_runnable_count)
-            self._boundary = (request.boundary, allowance)
-        return self._boundary[1]
+    def _victims(self) -> Iterator[OwnerRef]:
+        """Owners that nobody leans on, oldest publication first."""
+        for owner in sorted(self._catalog.owners(), key=lambda o: o.publication_order):
+            if not self._edges.protects(owner.id):
+                yield owner.ref
 
     def _candidates(self, request: AdmissionRequest) -> tuple[AdmissionCandidate, ...]:
         """Root, then every shortlisted checkpoint that Program verifies."""
@@ -299,6 +265,12 @@ class ResourceManager:
             for entry in shortlist(request, self._catalog.owners())
         )
         return (root, *(v for v in verified if isinstance(v, AdmissionCandidate)))
+
+    def _has_slot(self, target: TargetSketch) -> bool:
+        """Whether the request's result could be adopted (CAP-3)."""
+        if not self._reads(target.candidate.request) or consumes(target.candidate):
+            return True
+        return self._catalog.vacant_slot() is not None or bool(target.evicted)
 
     def _captures(self, candidate: AdmissionCandidate) -> tuple[PlannedCapture, ...]:
         """Checkpoints that it would leave on its way."""
@@ -353,16 +325,11 @@ class ResourceManager:
         for end in result.evicted:
             self._catalog.remove(end)
             self._sessions.forget(end.ref.id)
-            self._hits.forget(end.ref.id)
         for change in result.degraded:
             self._catalog.degrade(change)
 
     def _adopt_activation(self, result: Committed, opened: _Opened) -> None:
         request, slot = opened.request, opened.slot
-        source = result.candidate.source
-        if source is not None:
-            summary = self._catalog.checkpoint(source.checkpoint)
-            self._hits.observe(summary, request.publication_order)
         if result.consumed is not None:
             self._catalog.remove(result.consumed, surviving=frozenset((result.consumed.ref.id,)))
         if opened.destination is not None and slot is None:

@@ -49,10 +49,5 @@ class SessionIndex:
         if key is not None:
             del self._bindings[key]
 
-    def owner_of(self, key: SessionKey) -> OwnerId | None:
-        """What a session is bound to."""
-        binding = self._bindings.get(key)
-        return None if binding is None else binding.owner
-
     def key_of(self, owner: OwnerId) -> SessionKey | None:
         return self._keys.get(owner)

@@ -25,10 +25,6 @@ class AdmissionRequest:
         publication_order: Grows with every submitted request; decides which result updates a
             session.
         free_lanes: Lanes without an active request, ascending. The design chooses (LANE-4).
-        boundary: Grows with every admission boundary: all looks at one share what may be spent on
-            looking (SRCH-7).
-        others_runnable_count: Requests that could run meanwhile and are delayed by looking.
-        tells_targets: Whether every target that is looked at is to be reported.
     """
 
     request: RequestId
@@ -38,9 +34,6 @@ class AdmissionRequest:
     session_key: SessionKey | None
     publication_order: int
     free_lanes: tuple[LaneId, ...]
-    boundary: int = 0
-    others_runnable_count: int = 0
-    tells_targets: bool = True
 
 
 class SourceDisposition(Enum):

@@ -30,7 +30,6 @@ from ninfer_lab.contract.events import (
     TransitionEnding,
     TransitionStarted,
 )
-from ninfer_lab.contract.ids import RequestId
 from ninfer_lab.contract.output import AcceptedText
 from ninfer_lab.contract.recording_options import RecordingOptions
 from ninfer_lab.contract.result import CaptureResult, OwnerState
@@ -50,15 +49,10 @@ class Narrator:
     """
 
     def __init__(self, options: RecordingOptions, controller: CacheController) -> None:
-        self._options = options
         self._controller = controller
         self._occupancy: Occupancy | None = None
         self._memory = PrefixMemory(options.remembered_tokens)
         self.recorder = Recorder(options, lambda: controller.describe().ledger)
-
-    def tells_targets_of(self, request: RequestId) -> bool:
-        """Whether every target of a request's search is kept."""
-        return self._options.keeps_targets_of(request)
 
     def submitted(self, request: Request) -> None:
         """A prompt joined the queue."""

@@ -92,14 +92,7 @@ class Request:
         self.handle = admission.handle
         self.frontier_tokens = admission.reuse_tokens
 
-    def admission_request(
-        self,
-        free_lanes: tuple[LaneId, ...],
-        *,
-        boundary: int,
-        others_runnable_count: int,
-        tells_targets: bool,
-    ) -> AdmissionRequest:
+    def admission_request(self, free_lanes: tuple[LaneId, ...]) -> AdmissionRequest:
         """What a cache design sees of it; ids grow with every submit, and so does the order."""
         return AdmissionRequest(
             request=self.id,
@@ -109,9 +102,6 @@ class Request:
             session_key=self.options.session_key,
             publication_order=self.id,
             free_lanes=free_lanes,
-            boundary=boundary,
-            others_runnable_count=others_runnable_count,
-            tells_targets=tells_targets,
         )
 
     def forward_row(self, cut: Cut) -> ForwardRow:

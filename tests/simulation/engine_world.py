@@ -58,23 +58,18 @@ STEPS_LIMIT = 3_000
 
 _Event = TypeVar("_Event", bound=Event)
 
-_COPY = TransferTiming(batch_ns=0, operation_ns=1_000, ns_per_byte_q32=0)
-TOKEN_NS = 1_000_000
+_COPY = TransferTiming(batch_ns=0, operation_ns=0, ns_per_byte_q32=0)
 
 BELIEF = model_from_timing(
     DeviceTiming(
         transfer=TransferTimings(d2h=_COPY, h2d=_COPY, d2d=_COPY),
-        prefill=PrefillTiming(
-            chunk_ns=FORWARD_NS, token_ns_q32=TOKEN_NS << 32, attention_pair_ns_q32=0
-        ),
+        prefill=PrefillTiming(chunk_ns=FORWARD_NS, token_ns_q32=0, attention_pair_ns_q32=0),
         decode=DecodeTiming(
             step_ns=FORWARD_NS, row_ns=0, kv_bytes_per_token=0, kv_ns_per_byte_q32=0
         ),
     )
 )
-"""Tokens are dear and copies are cheap: what a planner believes where a world is too small for real
-prices. The machine that knows contents takes its own time.
-"""
+"""The truth about the machine that knows contents."""
 
 
 def prepared(
