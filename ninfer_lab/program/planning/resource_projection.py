@@ -150,7 +150,7 @@ class CandidateProjector:
             pending=ReplicaSet(pending),
             demoted=ReplicaSet(demoted),
             destined=ReplicaSet(destined),
-            extents=self._extents(released, pending, keeps) if pending else (),
+            extents=self.extents(released, pending, keeps) if pending else (),
             needs=needs,
             committed=self._committed(state, needs, others, destined),
         )
@@ -245,10 +245,16 @@ class CandidateProjector:
 
     # ── Host geometry ───────────────────────────────────────────────────────────────────────────
 
-    def _extents(
+    def extents(
         self, released: int, pending: int, keeps: Iterable[ReplicaSet]
     ) -> tuple[Extent, ...]:
-        """One extent for each owner and pool with pages to demote, first fit."""
+        """One extent for each owner and pool with pages to demote, first fit.
+
+        Args:
+            released: Replicas at RELEASED, which say where the arena's holes are.
+            pending: Host replicas to be made.
+            keeps: Of the outcomes, in the order of placement; one that makes nothing may lack.
+        """
         granules_count = self._layout.granules.width
         taken = self._layout.granules.of(released)
         extents: list[Extent] = []

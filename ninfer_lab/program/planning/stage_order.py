@@ -6,13 +6,14 @@ promised. Pure. Does not know how the post-state came about.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ninfer_lab.contract.capacity import Axis, KvPool, Occupancy, OccupancyCounts
 from ninfer_lab.contract.target import Stage, StageName, Violation
 from ninfer_lab.program.storage.host_arena import largest_hole
 from ninfer_lab.program.storage.ledger import Ledger
-from ninfer_lab.program.storage.post_state import PoolNeeds, PostState
+from ninfer_lab.program.storage.post_state import Extent, PoolNeeds, PostState
 
 Counts = tuple[int, int, int, int, int]
 """One count for every axis, in the order of `Axis`."""
@@ -63,9 +64,8 @@ class StageOrder:
         stages = [self._now, StageUse(StageName.RELEASED, there, grown)]
         extent_bytes = 0
         if post.pending:
-            extent_bytes = sum([e.run_granules for e in post.extents]) * self._granule_bytes
-            images = self._layout.host_images.count(post.pending)
-            held = (0, images, main_growth, backend_growth, extent_bytes)
+            held = self.held_for_demotion(post.pending, post.extents)
+            extent_bytes = held[4]
             stages.append(StageUse(StageName.DEMOTION_RESERVED, there, held))
             there = self._there(post.demoted, extent_bytes)
             stages.append(StageUse(StageName.DEMOTED, there, grown))
@@ -100,16 +100,41 @@ class StageOrder:
         stages.append(StageUse(StageName.COMMITTED, filled, promised))
         return tuple(stages)
 
-    def added(self, uses: tuple[StageUse, ...], alone: int) -> tuple[StageUse, ...]:
-        """The same stages with some replicas more at each but the first, which is now."""
-        d0, d1, d2, d3, d4 = self._there(alone, 0)
-        return (
-            uses[0],
-            *[
-                StageUse(name, (a0 + d0, a1 + d1, a2 + d2, a3 + d3, a4 + d4), reserved)
-                for name, (a0, a1, a2, a3, a4), reserved in uses[1:]
-            ],
-        )
+    def added(
+        self,
+        uses: tuple[StageUse, ...],
+        released: Counts,
+        later: Counts,
+        held: Counts | None = None,
+    ) -> tuple[StageUse, ...]:
+        """The same stages with some replicas more at each but the first, which is now.
+
+        Args:
+            uses: Of a target; where it demotes nothing, what is demoted is what was released.
+            released: What comes to RELEASED, and to DEMOTION_RESERVED behind it.
+            later: What comes to all stages from DEMOTED on.
+            held: What DEMOTION_RESERVED holds; `None` where that stage, there or not, stays as it
+                is.
+        """
+        now, (_, before, grown), *behind = uses
+        allocated = _sum(before, released)
+        stages = [now, StageUse(StageName.RELEASED, allocated, grown)]
+        if behind[0].name is StageName.DEMOTION_RESERVED:
+            held = held or behind[0].reserved
+            del behind[0]
+        elif held is not None:
+            behind.insert(0, StageUse(StageName.DEMOTED, before, grown))
+        if held is not None:
+            stages.append(StageUse(StageName.DEMOTION_RESERVED, allocated, held))
+        stages += [StageUse(name, _sum(there, later), reserved) for name, there, reserved in behind]
+        return tuple(stages)
+
+    def held_for_demotion(self, pending: int, extents: Iterable[Extent]) -> Counts:
+        """Growth promised, and the Host places of demotions that are not published."""
+        main_growth, backend_growth = self._growth_pages
+        images = self._layout.host_images.count(pending)
+        extent_bytes = sum([extent.run_granules for extent in extents]) * self._granule_bytes
+        return 0, images, main_growth, backend_growth, extent_bytes
 
     def count(self, replicas: int) -> Counts:
         """Units of some replicas, there or yet to be made: a Host page counts by its own mark, for
@@ -123,11 +148,15 @@ class StageOrder:
 
     def fits(self, uses: tuple[StageUse, ...], post: PostState) -> bool:
         """Whether every stage fits every capacity, and every extent has found its place."""
+        return self.is_within(uses) and post.is_placed
+
+    def is_within(self, uses: tuple[StageUse, ...]) -> bool:
+        """Whether every stage fits every capacity; of geometry it says nothing."""
         l0, l1, l2, l3, l4 = self._limits
         for _, (a0, a1, a2, a3, a4), (r0, r1, r2, r3, r4) in uses:
             if a0 + r0 > l0 or a1 + r1 > l1 or a2 + r2 > l2 or a3 + r3 > l3 or a4 + r4 > l4:
                 return False
-        return all(extent.first is not None for extent in post.extents)
+        return True
 
     def stages(self, uses: tuple[StageUse, ...]) -> tuple[Stage, ...]:
         """The same as values to look at."""
@@ -199,6 +228,11 @@ def _pool_needs(post: PostState) -> tuple[PoolNeeds, PoolNeeds]:
 def _pairs(allocated: Counts, reserved: Counts) -> OccupancyCounts:
     (a0, a1, a2, a3, a4), (r0, r1, r2, r3, r4) = allocated, reserved
     return (a0, r0), (a1, r1), (a2, r2), (a3, r3), (a4, r4)
+
+
+def _sum(one: Counts, other: Counts) -> Counts:
+    (a0, a1, a2, a3, a4), (b0, b1, b2, b3, b4) = one, other
+    return a0 + b0, a1 + b1, a2 + b2, a3 + b3, a4 + b4
 
 
 def _counts(values: list[int]) -> Counts:

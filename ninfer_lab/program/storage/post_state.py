@@ -82,6 +82,11 @@ class PostState(NamedTuple):
         return 0 if self.state is StateTransition.MOVE else 1
 
     @property
+    def is_placed(self) -> bool:
+        """Whether every extent has found a hole."""
+        return all(extent.first is not None for extent in self.extents)
+
+    @property
     def copied_tail_pages(self) -> int:
         """Partial tails to copy, over all pools."""
         return sum([needs.copied_tail_pages for needs in self.needs])
