@@ -24,10 +24,10 @@ def told(
     (owner,) = ledger.continuations.all()
     recipes = RecoveryRecipes(ledger.layout, world.options)
     listed = recipes.of(owner, owner.checkpoints[:survivors], ledger.present if present else 0)
-    rows = []
+    rows: list[list[tuple[int, ...]]] = []
     for each in listed:
         assert each.recipes[-1] is each.rebuild
-        row = []
+        row: list[tuple[int, ...]] = []
         for work in each.recipes:
             prefill = work.prefill
             for batch in work.transfers:
