@@ -8,8 +8,10 @@ which target to look at next.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from heapq import merge
 from typing import NamedTuple
 
 from ninfer_lab.context_cache.search_budget import SearchBudget
@@ -74,6 +76,15 @@ def judge(problem: Problem, target: TargetHandle) -> Judged:
     return Judged(target, verdict, problem.has_slot(target), cost, key)
 
 
+class ForecastStep(NamedTuple):
+    """A step with what it is forecast to lose."""
+
+    loss_ns: int
+    owner: int
+    choice: int
+    step: DegradationStep
+
+
 class JudgedTargets:
     """One decision under search.
 
@@ -128,9 +139,32 @@ class JudgedTargets:
         assert self.best is not None
         return max(0, self.best.cost.total_ns - optimistic_ns)
 
-    def licensed(self, steps: Sequence[DegradationStep]) -> Sequence[DegradationStep]:
+    def licensed(self, steps: Iterable[DegradationStep]) -> list[DegradationStep]:
         """Without a ladder every step; with one, evictions of licensed owners only (SRCH-4)."""
         licence = self.licence
-        if licence is None:
-            return steps
-        return [s for s in steps if s.owner in licence or not s.facts.is_eviction]
+        return [
+            s for s in steps if licence is None or s.owner in licence or not s.facts.is_eviction
+        ]
+
+    def steps_by_loss(self, target: TargetHandle) -> Iterator[ForecastStep]:
+        """Every step that may be taken, the least loss first: of whoever stays they are always the
+        same.
+        """
+        session, candidate = self.session, target.candidate
+        given = [o for o, choice in enumerate(target.choices) if choice]
+        further = self._by_loss(s for o in given for s in session.steps_of(target, o))
+        for each in merge(self._first_steps, further):
+            owner = each.step.owner
+            if each.step.before == target.choices[owner] and session.is_eligible(candidate, owner):
+                yield each
+
+    @cached_property
+    def _first_steps(self) -> list[ForecastStep]:
+        """Of owners that stay, whoever's source they are."""
+        identity = self.session.identity(0)
+        owners = range(len(self.session.owners))
+        return self._by_loss(s for o in owners for s in self.session.steps_of(identity, o))
+
+    def _by_loss(self, steps: Iterable[DegradationStep]) -> list[ForecastStep]:
+        loss_ns = self.problem.valuation.step_loss_ns
+        return sorted(ForecastStep(loss_ns(s), s.owner, s.choice, s) for s in self.licensed(steps))

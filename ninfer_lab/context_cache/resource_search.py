@@ -10,17 +10,21 @@ prunes anything. Reads only.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from heapq import merge
 from itertools import chain, islice
 from typing import NamedTuple
 
-from ninfer_lab.context_cache.judged_targets import ARENA_TARGETS, Judged, JudgedTargets, Problem
+from ninfer_lab.context_cache.judged_targets import (
+    ARENA_TARGETS,
+    ForecastStep,
+    Judged,
+    JudgedTargets,
+    Problem,
+)
 from ninfer_lab.context_cache.search_budget import BoundaryAllowance, SearchBudget
 from ninfer_lab.context_cache.target_construction import Construction
-from ninfer_lab.contract.planning import DegradationStep, TargetHandle
+from ninfer_lab.contract.planning import TargetHandle
 from ninfer_lab.contract.search_report import SearchStop
 
 WORK_PER_TARGET = 16
@@ -170,7 +174,7 @@ class _Search:
         queue = [_Waiting(identity.cost.total_ns, identity.target) for identity in identities]
         heapq.heapify(queue)
         held = {waiting.target for waiting in queue}
-        unlisted: dict[TargetHandle, Iterator[_Successor]] = {}
+        unlisted: dict[TargetHandle, Iterator[ForecastStep]] = {}
         while queue:
             forecast_ns, target = heapq.heappop(queue)
             if self._is_dearer(forecast_ns):
@@ -185,7 +189,7 @@ class _Search:
                 break
             base_ns = self._problem.valuation.work_ns(judged.verdict.work)
             base_ns += judged.cost.private_loss_ns
-            rest = unlisted.pop(target, None) or self._successors(target)
+            rest = unlisted.pop(target, None) or targets.steps_by_loss(target)
             for loss_ns, _, _, step in islice(rest, EXPANSION_SLICE):
                 successor = target.after(step)
                 if successor in held or self._is_dearer(base_ns + loss_ns):
@@ -201,27 +205,6 @@ class _Search:
                 heapq.heappush(queue, _Waiting(forecast_ns, target))
         return budget.stop or SearchStop.QUEUE_EXHAUSTED
 
-    def _successors(self, target: TargetHandle) -> Iterator[_Successor]:
-        """Every step, the least loss first: of whoever stays they are always the same."""
-        staying = (s for s in self._first_steps if not target.choices[s.owner])
-        given = [o for o, choice in enumerate(target.choices) if choice]
-        eligible = [o for o in given if self._session.is_eligible(target.candidate, o)]
-        further = (step for o in eligible for step in self._session.steps_of(target, o))
-        of_candidate = (s for s in staying if self._session.is_eligible(target.candidate, s.owner))
-        return merge(of_candidate, self._by_loss(further))
-
-    @cached_property
-    def _first_steps(self) -> list[_Successor]:
-        """Of owners that stay, whoever's source they are."""
-        identity = self._session.identity(0)
-        owners = range(len(self._session.owners))
-        return self._by_loss(s for o in owners for s in self._session.steps_of(identity, o))
-
-    def _by_loss(self, steps: Iterable[DegradationStep]) -> list[_Successor]:
-        loss_ns = self._problem.valuation.step_loss_ns
-        licensed = self._targets.licensed(list(steps))
-        return sorted(_Successor(loss_ns(s), s.owner, s.choice, s) for s in licensed)
-
     def _is_dearer(self, forecast_ns: int) -> bool:
         best = self._targets.best
         return best is not None and forecast_ns > best.cost.total_ns
@@ -236,12 +219,3 @@ class _Waiting(NamedTuple):
 
     forecast_ns: int
     target: TargetHandle
-
-
-class _Successor(NamedTuple):
-    """A step with its forecast."""
-
-    loss_ns: int
-    owner: int
-    choice: int
-    step: DegradationStep
