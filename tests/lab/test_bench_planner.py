@@ -1,4 +1,4 @@
-"""Law: the planner's rows decide what they say they decide, and their figures are what was found."""
+"""Law: the planner's rows decide what they say, and their figures are what was found."""
 
 from __future__ import annotations
 
