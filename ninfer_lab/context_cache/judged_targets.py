@@ -101,6 +101,7 @@ class JudgedTargets:
         self.licence: frozenset[int] | None = None
         self.budget: SearchBudget | None = None
         self._judged: dict[TargetHandle, Judged] = {}
+        self._fixed: dict[int, set[int]] = {}
 
     @property
     def in_order(self) -> tuple[Judged, ...]:
@@ -150,13 +151,22 @@ class JudgedTargets:
         """Every step that may be taken, the least loss first: of whoever stays they are always the
         same.
         """
-        session, candidate = self.session, target.candidate
-        given = [o for o, choice in enumerate(target.choices) if choice]
+        session, choices = self.session, target.choices
+        fixed = self._ineligible(target.candidate)
+        given = {owner for owner, choice in enumerate(choices) if choice} - fixed
+        passed_over = given | fixed
+        staying = (each for each in self._first_steps if each.owner not in passed_over)
         further = self._by_loss(s for o in given for s in session.steps_of(target, o))
-        for each in merge(self._first_steps, further):
-            owner = each.step.owner
-            if each.step.before == target.choices[owner] and session.is_eligible(candidate, owner):
-                yield each
+        return merge(staying, further) if further else staying
+
+    def _ineligible(self, candidate: int) -> set[int]:
+        known = self._fixed.get(candidate)
+        if known is None:
+            session = self.session
+            owners = range(len(session.owners))
+            known = {o for o in owners if not session.is_eligible(candidate, o)}
+            self._fixed[candidate] = known
+        return known
 
     @cached_property
     def _first_steps(self) -> list[ForecastStep]:

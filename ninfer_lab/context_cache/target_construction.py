@@ -223,8 +223,8 @@ def _newly_missing(balance: Sequence[int], relief: Sequence[int]) -> float:
         balance: Used less capacity, axis by axis: what is missing where positive.
         relief: Units that the step frees, less those it takes.
     """
-    return sum(
-        (over - freed) / -freed
-        for over, freed in zip(balance, relief, strict=True)
-        if freed < 0 and over <= 0 and over > freed
-    )
+    share = 0.0
+    for over, freed in zip(balance, relief, strict=True):
+        if freed < 0 and freed < over <= 0:
+            share += (over - freed) / -freed
+    return share
