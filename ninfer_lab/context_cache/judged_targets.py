@@ -8,8 +8,10 @@ which target to look at next.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from heapq import merge
 from typing import NamedTuple
 
 from ninfer_lab.context_cache.search_budget import SearchBudget
@@ -74,6 +76,15 @@ def judge(problem: Problem, target: TargetHandle) -> Judged:
     return Judged(target, verdict, problem.has_slot(target), cost, key)
 
 
+class ForecastStep(NamedTuple):
+    """A step with what it is forecast to lose."""
+
+    loss_ns: int
+    owner: int
+    choice: int
+    step: DegradationStep
+
+
 class JudgedTargets:
     """One decision under search.
 
@@ -90,6 +101,7 @@ class JudgedTargets:
         self.licence: frozenset[int] | None = None
         self.budget: SearchBudget | None = None
         self._judged: dict[TargetHandle, Judged] = {}
+        self._fixed: dict[int, set[int]] = {}
 
     @property
     def in_order(self) -> tuple[Judged, ...]:
@@ -128,9 +140,41 @@ class JudgedTargets:
         assert self.best is not None
         return max(0, self.best.cost.total_ns - optimistic_ns)
 
-    def licensed(self, steps: Sequence[DegradationStep]) -> Sequence[DegradationStep]:
+    def licensed(self, steps: Iterable[DegradationStep]) -> list[DegradationStep]:
         """Without a ladder every step; with one, evictions of licensed owners only (SRCH-4)."""
         licence = self.licence
-        if licence is None:
-            return steps
-        return [s for s in steps if s.owner in licence or not s.facts.is_eviction]
+        return [
+            s for s in steps if licence is None or s.owner in licence or not s.facts.is_eviction
+        ]
+
+    def steps_by_loss(self, target: TargetHandle) -> Iterator[ForecastStep]:
+        """Every step that may be taken, the least loss first: of whoever stays they are always the
+        same.
+        """
+        session, choices = self.session, target.choices
+        fixed = self._ineligible(target.candidate)
+        given = {owner for owner, choice in enumerate(choices) if choice} - fixed
+        passed_over = given | fixed
+        staying = (each for each in self._first_steps if each.owner not in passed_over)
+        further = self._by_loss(s for o in given for s in session.steps_of(target, o))
+        return merge(staying, further) if further else staying
+
+    def _ineligible(self, candidate: int) -> set[int]:
+        known = self._fixed.get(candidate)
+        if known is None:
+            session = self.session
+            owners = range(len(session.owners))
+            known = {o for o in owners if not session.is_eligible(candidate, o)}
+            self._fixed[candidate] = known
+        return known
+
+    @cached_property
+    def _first_steps(self) -> list[ForecastStep]:
+        """Of owners that stay, whoever's source they are."""
+        identity = self.session.identity(0)
+        owners = range(len(self.session.owners))
+        return self._by_loss(s for o in owners for s in self.session.steps_of(identity, o))
+
+    def _by_loss(self, steps: Iterable[DegradationStep]) -> list[ForecastStep]:
+        loss_ns = self.problem.valuation.step_loss_ns
+        return sorted(ForecastStep(loss_ns(s), s.owner, s.choice, s) for s in self.licensed(steps))

@@ -10,10 +10,18 @@ prunes anything. Reads only.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import NamedTuple
 
-from ninfer_lab.context_cache.judged_targets import ARENA_TARGETS, Judged, JudgedTargets, Problem
+from ninfer_lab.context_cache.judged_targets import (
+    ARENA_TARGETS,
+    ForecastStep,
+    Judged,
+    JudgedTargets,
+    Problem,
+)
 from ninfer_lab.context_cache.search_budget import BoundaryAllowance, SearchBudget
 from ninfer_lab.context_cache.target_construction import Construction
 from ninfer_lab.contract.planning import TargetHandle
@@ -162,12 +170,13 @@ class _Search:
         Whoever is forecast to cost more than the incumbent is not held: it would never be looked
         at. One that costs as much may still win by the rest of its key (SRCH-8).
         """
-        targets, valuation = self._targets, self._problem.valuation
-        queue = [_Waiting(identity.cost.total_ns, identity.target, 0) for identity in identities]
+        targets = self._targets
+        queue = [_Waiting(identity.cost.total_ns, identity.target) for identity in identities]
         heapq.heapify(queue)
         held = {waiting.target for waiting in queue}
+        unlisted: dict[TargetHandle, Iterator[ForecastStep]] = {}
         while queue:
-            forecast_ns, target, listed_count = heapq.heappop(queue)
+            forecast_ns, target = heapq.heappop(queue)
             if self._is_dearer(forecast_ns):
                 return SearchStop.INSUFFICIENT_EXPECTED_GAIN
             gain_ns = targets.gain_ns(forecast_ns)
@@ -178,24 +187,22 @@ class _Search:
                 continue
             if not budget.may_expand(gain_ns):
                 break
-            steps = sorted(
-                (valuation.step_loss_ns(step), ordinal, step)
-                for ordinal, step in enumerate(targets.licensed(self._session.steps(target)))
-            )
-            base_ns = valuation.work_ns(judged.verdict.work) + judged.cost.private_loss_ns
-            for loss_ns, _, step in steps[listed_count : listed_count + EXPANSION_SLICE]:
+            base_ns = self._problem.valuation.work_ns(judged.verdict.work)
+            base_ns += judged.cost.private_loss_ns
+            rest = unlisted.pop(target, None) or targets.steps_by_loss(target)
+            for loss_ns, _, _, step in islice(rest, EXPANSION_SLICE):
                 successor = target.after(step)
                 if successor in held or self._is_dearer(base_ns + loss_ns):
                     continue
                 if len(held) >= ARENA_TARGETS:
                     return SearchStop.EXPANSION_CAPACITY
                 held.add(successor)
-                heapq.heappush(queue, _Waiting(base_ns + loss_ns, successor, 0))
-            rest = steps[listed_count + EXPANSION_SLICE :]
-            if rest:
-                next_ns = max(forecast_ns, base_ns + rest[0][0])
-                waiting = _Waiting(next_ns, target, listed_count + EXPANSION_SLICE)
-                heapq.heappush(queue, waiting)
+                heapq.heappush(queue, _Waiting(base_ns + loss_ns, successor))
+            following = next(rest, None)
+            if following is not None:
+                unlisted[target] = chain((following,), rest)
+                forecast_ns = max(forecast_ns, base_ns + following.loss_ns)
+                heapq.heappush(queue, _Waiting(forecast_ns, target))
         return budget.stop or SearchStop.QUEUE_EXHAUSTED
 
     def _is_dearer(self, forecast_ns: int) -> bool:
@@ -208,9 +215,7 @@ class _Waiting(NamedTuple):
 
     Attributes:
         forecast_ns: What it, or what is still to be listed below it, would cost if it fitted.
-        listed_count: Successors that have been listed.
     """
 
     forecast_ns: int
     target: TargetHandle
-    listed_count: int

@@ -9,6 +9,7 @@ only say which step is tried next.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from ninfer_lab.context_cache.judged_targets import Judged, JudgedTargets
 from ninfer_lab.contract.planning import STAYS, DegradationStep, TargetHandle
@@ -22,7 +23,10 @@ FURTHER_STEPS = 32
 LESSER_OUTCOMES = 8
 """Of one owner, least degraded first, from which others may make up for it in an exchange."""
 
-Promise = tuple[int, float, float]
+LISTED_STEPS = 32
+"""Steps that a construction looks at together."""
+
+Promise = tuple[int, float, float, int, int]
 """Smaller is tried sooner."""
 
 
@@ -51,15 +55,12 @@ class Construction:
         for _ in range(STEPS_PER_OWNER * len(self._session.owners)):
             if current.is_adoptable:
                 return current
-            steps = [
-                step
-                for step in targets.licensed(self._session.steps(current.target))
-                if step.owner != kept_owner
-            ]
             gain_ns = self._obtainable_ns(current)
-            if not steps or not targets.budget.may_forecast(len(steps), gain_ns):
+            step = self._most_promising(
+                current, gain_ns, prefers_value=prefers_value, kept_owner=kept_owner
+            )
+            if step is None:
                 return None
-            step = self._most_promising(current, steps, prefers_value=prefers_value)
             judged = targets.judge_within(current.target.after(step), gain_ns)
             if judged is None:
                 return None
@@ -121,13 +122,13 @@ class Construction:
                     for owner, choice in enumerate(best.target.choices)
                 )
                 found.append((TargetHandle(candidate, choices), None))
-        steps = [
-            (self._valuation.step_loss_ns(step), ordinal, step)
-            for ordinal, step in enumerate(self._targets.licensed(self._session.steps(best.target)))
-        ]
+        further = islice(self._targets.steps_by_loss(best.target), FURTHER_STEPS)
         affordable_ns = best.cost.private_loss_ns
-        further = sorted(each for each in steps if each[0] <= affordable_ns)
-        found += [(best.target.after(step), None) for _, _, step in further[:FURTHER_STEPS]]
+        found += [
+            (best.target.after(each.step), None)
+            for each in further
+            if each.loss_ns <= affordable_ns
+        ]
         return found
 
     def _sacrificed(self, best: Judged) -> list[int]:
@@ -145,40 +146,74 @@ class Construction:
         return self._valuation.own_loss_ns(owner, target.choices[owner])
 
     def _most_promising(
-        self, current: Judged, steps: Sequence[DegradationStep], *, prefers_value: bool
-    ) -> DegradationStep:
-        """The step with the least loss per share of what is missing, or with the largest share,
-        every axis counting alike.
+        self, current: Judged, gain_ns: int, *, prefers_value: bool, kept_owner: int | None
+    ) -> DegradationStep | None:
+        """The step with the least loss per share of what is missing, or with the largest share.
 
-        A missing publication slot is one more thing missing, that only an eviction can bring.
+        Steps come by their loss, so that the first of these is known long before all are seen.
+
+        Returns:
+            `None` where no step is left, or none that may be paid for.
         """
-        *others, host_bytes = current.verdict.balance
-        balance = (*others, max(host_bytes, current.verdict.unplaced_bytes))
-        has_slot = self._targets.problem.has_slot
-        step_loss_ns = self._valuation.step_loss_ns
-        missing = [(axis, over) for axis, over in enumerate(balance) if over > 0]
-        best: tuple[Promise, int] | None = None
-        reliefs = self._session.relief(current.target, steps)
-        for ordinal, (step, relief) in enumerate(zip(steps, reliefs, strict=True)):
-            share = 0.0
-            for axis, over in missing:
-                freed = relief[axis]
-                share += 1.0 if freed > over else freed / over
-            if min(relief) < 0:
-                share -= _newly_missing(balance, relief)
-            if not current.has_slot and has_slot(current.target.after(step)):
-                share += 1.0
-            loss_ns = step_loss_ns(step)
-            if share <= 0.0:
-                promise: Promise = (2, loss_ns, 0.0)
-            elif prefers_value:
-                promise = (1, loss_ns / share, -share)
-            else:
-                promise = (1, -share, loss_ns)
-            if best is None or promise < best[0]:
-                best = promise, ordinal
-        assert best is not None
-        return steps[best[1]]
+        targets, shares = self._targets, _Shares(current)
+        assert targets.budget is not None
+        best: tuple[Promise, DegradationStep] | None = None
+        waiting = (s for s in targets.steps_by_loss(current.target) if s.owner != kept_owner)
+        while listed := list(islice(waiting, LISTED_STEPS)):
+            if (
+                best is not None
+                and prefers_value
+                and shares.cannot_beat(best[0], listed[0].loss_ns)
+            ):
+                break
+            if not targets.budget.may_forecast(len(listed), gain_ns):
+                return None
+            reliefs = self._session.relief(current.target, [each.step for each in listed])
+            for each, relief in zip(listed, reliefs, strict=True):
+                share = shares.of(relief)
+                if not current.has_slot and targets.problem.has_slot(
+                    current.target.after(each.step)
+                ):
+                    share += 1.0
+                if share <= 0.0:
+                    promise: Promise = (2, each.loss_ns, 0.0, each.owner, each.choice)
+                elif prefers_value:
+                    promise = (1, each.loss_ns / share, -share, each.owner, each.choice)
+                else:
+                    promise = (1, -share, each.loss_ns, each.owner, each.choice)
+                if best is None or promise < best[0]:
+                    best = promise, each.step
+        return None if best is None else best[1]
+
+
+class _Shares:
+    """How much of what a target misses a step brings, every axis counting alike.
+
+    A missing publication slot is one more thing missing, that only an eviction can bring.
+
+    Attributes:
+        most: What no step brings more than.
+    """
+
+    def __init__(self, judged: Judged) -> None:
+        *others, host_bytes = judged.verdict.balance
+        self._balance = (*others, max(host_bytes, judged.verdict.unplaced_bytes))
+        self._missing = [(axis, over) for axis, over in enumerate(self._balance) if over > 0]
+        self.most = len(self._missing) + (not judged.has_slot)
+
+    def cannot_beat(self, best: Promise, loss_ns: int) -> bool:
+        """Whether no step that loses as much or more is as good a bargain."""
+        return best[0] == 1 and loss_ns > best[1] * self.most
+
+    def of(self, relief: Sequence[int]) -> float:
+        """Of a step, by the units that it frees less those it takes."""
+        share = 0.0
+        for axis, over in self._missing:
+            freed = relief[axis]
+            share += 1.0 if freed > over else freed / over
+        if share > 0.0 and min(relief) < 0:
+            share -= _newly_missing(self._balance, relief)
+        return share
 
 
 def _newly_missing(balance: Sequence[int], relief: Sequence[int]) -> float:
@@ -188,8 +223,8 @@ def _newly_missing(balance: Sequence[int], relief: Sequence[int]) -> float:
         balance: Used less capacity, axis by axis: what is missing where positive.
         relief: Units that the step frees, less those it takes.
     """
-    return sum(
-        (over - freed) / -freed
-        for over, freed in zip(balance, relief, strict=True)
-        if freed < 0 and over <= 0 and over > freed
-    )
+    share = 0.0
+    for over, freed in zip(balance, relief, strict=True):
+        if freed < 0 and freed < over <= 0:
+            share += (over - freed) / -freed
+    return share

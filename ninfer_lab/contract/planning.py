@@ -139,6 +139,10 @@ class PlanningSession(Protocol):
         """Every semantic successor, owner by owner (TGT-5)."""
         ...
 
+    def steps_of(self, target: TargetHandle, owner: int) -> Sequence[DegradationStep]:
+        """Those of one owner; the same outcome gives the same steps."""
+        ...
+
     def lesser(self, target: TargetHandle, owner: int) -> Sequence[TargetHandle]:
         """The target with one owner giving less way: every outcome met before that its present one
         was reached from, least degraded first.

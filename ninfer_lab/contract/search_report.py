@@ -134,24 +134,6 @@ class SearchStop(Enum):
     INSUFFICIENT_EXPECTED_GAIN = "insufficient_expected_gain"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchFacts:
-    """How a search went, in the request log's words (RCD-3).
-
-    Attributes:
-        fell_back: Whether no identity could be adopted, so that something had to go (SRCH-3).
-        initial_ns: J of what would have been done without any search.
-        spent_ns: Of the optional allowance, in work units of fixed price (SRCH-7).
-        renewals_count: Windows granted after the first.
-    """
-
-    stop: SearchStop
-    fell_back: bool
-    initial_ns: int
-    spent_ns: int
-    renewals_count: int
-
-
 class StopReason(Enum):
     """Why no further target was looked at."""
 
@@ -184,13 +166,11 @@ class SearchReport:
         verdicts: All of them, or those that tell the decision (`decision()`).
         chosen: Ordinal of the target that was carried out; `None` if the request stayed blocked.
         omitted: Those that were seen and are no longer told.
-        search: How it went about it; `None` where nothing was searched.
     """
 
     verdicts: tuple[TargetVerdict, ...]
     chosen: int | None
     omitted: TargetCounts = NO_TARGETS
-    search: SearchFacts | None = None
 
     @property
     def counts(self) -> TargetCounts:
@@ -265,7 +245,6 @@ class SearchReport:
                 feasible=all_of.feasible - told_of.feasible,
                 adoptable=all_of.adoptable - told_of.adoptable,
             ),
-            search=self.search,
         )
 
     def _with_stages_of_winner(

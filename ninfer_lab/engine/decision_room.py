@@ -101,18 +101,30 @@ def decide(
     price: PriceWork,
     *,
     target_budget: int = ARENA_TARGETS,
-    allowance_ns: int | None = None,
+    allowance_ns: int = UNLIMITED_NS,
 ) -> Found:
     """What the engine would do.
 
     Args:
         target_budget: Targets that may be judged within the budget.
-        allowance_ns: Work that may be spent at the boundary; `None` is as much as nobody runs out
-            of, so that the target budget alone ends the search.
+        allowance_ns: Work that may be spent at the boundary; by default as much as nobody runs out
+            of, so that the target budget is what ends the search.
     """
-    posed = open_problem(problem, price, target_budget=target_budget)
+    return solve(
+        open_problem(problem, price, target_budget=target_budget), allowance_ns=allowance_ns
+    )
+
+
+def solve(posed: Problem, *, allowance_ns: int | None = None) -> Found:
+    """The search of an opened problem, once.
+
+    Args:
+        allowance_ns: Work that may be spent at the boundary; `None` is the engine's own, where
+            nobody else waits.
+    """
     allowance = BoundaryAllowance(0)
-    allowance.remaining_ns = UNLIMITED_NS if allowance_ns is None else allowance_ns
+    if allowance_ns is not None:
+        allowance.remaining_ns = allowance_ns
     return search(posed, allowance)
 
 

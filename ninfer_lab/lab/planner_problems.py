@@ -186,16 +186,16 @@ def _needed_pages(problem: DecisionProblem) -> int:
 
 
 def crowd(owners_count: int = CROWD_OWNERS, *, is_pressed: bool = True) -> DecisionProblem:
-    """Many owners of six checkpoints each, and a request that some of them must give way to; or
-    one with room for it.
+    """Many owners with as many checkpoints as an owner has by default, and a request that some of
+    them must give way to; or one with room for it.
     """
     draw = Random(owners_count)
     classes = list(RetentionClass)
     pages = 62
     owner_tokens = [
-        pages * PAGE_TOKENS * (i + 1) // 6 // PAGE_TOKENS * PAGE_TOKENS for i in range(6)
+        pages * PAGE_TOKENS * (i + 1) // 4 // PAGE_TOKENS * PAGE_TOKENS for i in range(4)
     ]
-    kinds = [*[CheckpointKind.LONG_ANCHOR] * 4, CheckpointKind.TURN_CLOSURE]
+    kinds = [*[CheckpointKind.LONG_ANCHOR] * 2, CheckpointKind.TURN_CLOSURE]
     kinds.append(CheckpointKind.SESSION_ENDPOINT)
     owners = tuple(
         KeptOwner(
@@ -212,7 +212,7 @@ def crowd(owners_count: int = CROWD_OWNERS, *, is_pressed: bool = True) -> Decis
     return DecisionProblem(
         name="crowd" if is_pressed else "crowd with room",
         room=Room(
-            device_slots=6 * owners_count + 1,
+            device_slots=len(kinds) * owners_count + 1,
             device_pages=pages * owners_count + free,
             host_slots=2 * owners_count,
             host_pages=pages * owners_count // 4,
@@ -221,7 +221,7 @@ def crowd(owners_count: int = CROWD_OWNERS, *, is_pressed: bool = True) -> Decis
         ),
         owners=owners,
         continued=tuple(
-            Continued(owner=0, checkpoint=i, disposition=SourceDisposition.RETAIN) for i in (0, 3)
+            Continued(owner=0, checkpoint=i, disposition=SourceDisposition.RETAIN) for i in (0, 2)
         ),
         new_tokens=(needed - 31) * PAGE_TOKENS,
         output_tokens=64,

@@ -43,6 +43,11 @@ def test_the_promised_figures_stand_in_the_rows() -> None:
     assert goals["simulated/requests"] == Goal(bound=Bound.AT_LEAST, figure=2_000)
     assert goals["simulated/recorder"] == Goal(bound=Bound.AT_MOST, figure=0.10)
     assert goals["simulated/mooncake-conversation"] is None
+    assert goals["planner/pressure"] == Goal(bound=Bound.AT_MOST, figure=1.0)
+    assert goals["planner/no-pressure"] == Goal(bound=Bound.AT_MOST, figure=0.001)
+    for family in ("small", "wide"):
+        regret = goals[f"planner/regret-{family}"]
+        assert regret == Goal(bound=Bound.AT_MOST, figure=0.05)
     assert goals["import/ninfer_lab"] == Goal(bound=Bound.AT_MOST, figure=0.3)
 
 

@@ -32,13 +32,17 @@ from ninfer_lab.lab.bench.measured import (
     Share,
     Took,
 )
+from ninfer_lab.lab.bench.planner_side import no_pressure, pressure, regret
 from ninfer_lab.lab.bench.rows import (
     BookkeepingRow,
     DecodeRow,
     ImportRow,
+    NoPressureRow,
     NotebookRow,
     PrefillRow,
+    PressureRow,
     RecorderRow,
+    RegretRow,
     ReplayRow,
     ResumeRow,
     Row,
@@ -73,6 +77,8 @@ class Effort:
         decode_block_steps: Steps of one block.
         simulated_repeats: Of small simulated requests.
         replay_limit_requests: How much of a trace; `None` is all of it.
+        planner_repeats: Of one decision.
+        regret_limit_problems: How many generated problems; `None` is all that a row wants.
     """
 
     prefill_repeats: int
@@ -80,6 +86,8 @@ class Effort:
     decode_block_steps: int
     simulated_repeats: int
     replay_limit_requests: int | None
+    planner_repeats: int
+    regret_limit_problems: int | None
 
 
 FULL_EFFORT = Effort(
@@ -88,6 +96,8 @@ FULL_EFFORT = Effort(
     decode_block_steps=16,
     simulated_repeats=15,
     replay_limit_requests=None,
+    planner_repeats=5,
+    regret_limit_problems=None,
 )
 QUICK_EFFORT = Effort(
     prefill_repeats=1,
@@ -95,6 +105,8 @@ QUICK_EFFORT = Effort(
     decode_block_steps=CHECKED_TOKENS,
     simulated_repeats=1,
     replay_limit_requests=50,
+    planner_repeats=1,
+    regret_limit_problems=3,
 )
 
 
@@ -142,6 +154,13 @@ class Studio:
                 return Share(spread=Spread.of(shares), detail="samples of the running stack")
             case ReplayRow():
                 return self._replay(row)
+            case PressureRow():
+                return pressure(self._effort.planner_repeats)
+            case NoPressureRow():
+                return no_pressure(self._effort.planner_repeats)
+            case RegretRow():
+                limit = self._effort.regret_limit_problems
+                return regret(row.family, row.problems if limit is None else limit)
             case ImportRow():
                 return Took(figure=import_seconds(row.module), detail="best of five")
             case NotebookRow():

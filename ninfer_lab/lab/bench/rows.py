@@ -9,12 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from fnmatch import fnmatchcase
 
 from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.numerics import ModelDtype
 from ninfer_lab.lab.bench.checkpoints import BenchCheckpoint
 from ninfer_lab.lab.bench.measured import Bound, Goal
+
+
+class RegretFamily(Enum):
+    """Which generated worlds (`lab.regret`)."""
+
+    SMALL = "small"
+    WIDE = "wide"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +189,56 @@ class ReplayRow:
         return None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PressureRow:
+    """One decision over many owners that some must give way in, J included."""
+
+    goal: Goal
+
+    @property
+    def name(self) -> str:
+        return "planner/pressure"
+
+    @property
+    def work(self) -> str:
+        return "a decision over 64 owners under pressure, up to 4,096 targets, CPU time"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoPressureRow:
+    """One decision in which everything fits, which most are."""
+
+    goal: Goal
+
+    @property
+    def name(self) -> str:
+        return "planner/no-pressure"
+
+    @property
+    def work(self) -> str:
+        return "a decision over 64 owners with room for the request, CPU time"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegretRow:
+    """What decisions cost more than the best, in the worst twentieth of generated problems."""
+
+    family: RegretFamily
+    problems: int
+    goal: Goal
+
+    @property
+    def name(self) -> str:
+        return f"planner/regret-{self.family.value}"
+
+    @property
+    def work(self) -> str:
+        return (
+            f"regret of J over {self.problems:,} {self.family.value} worlds, 4,096 targets: the"
+            " worst twentieth begins at"
+        )
+
+
 Row = (
     PrefillRow
     | DecodeRow
@@ -189,6 +247,9 @@ Row = (
     | SimulatedRow
     | RecorderRow
     | ReplayRow
+    | PressureRow
+    | NoPressureRow
+    | RegretRow
     | ImportRow
     | NotebookRow
 )
@@ -223,6 +284,10 @@ def all_rows(notebooks: Sequence[str]) -> tuple[Row, ...]:
         SimulatedRow(goal=_at_least(2_000)),
         RecorderRow(goal=_at_most(0.10)),
         ReplayRow(trace="mooncake-conversation"),
+        PressureRow(goal=_at_most(1.0)),
+        NoPressureRow(goal=_at_most(0.001)),
+        RegretRow(family=RegretFamily.SMALL, problems=1_000, goal=_at_most(0.05)),
+        RegretRow(family=RegretFamily.WIDE, problems=50, goal=_at_most(0.05)),
         ImportRow(module="ninfer_lab", goal=_at_most(0.3)),
         ImportRow(module="ninfer_lab.engine.assembly", goal=None),
         *(NotebookRow(notebook=notebook) for notebook in notebooks),

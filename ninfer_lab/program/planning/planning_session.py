@@ -109,6 +109,9 @@ class ProgramSession:
             for step in domain.steps(owner, target.choices[owner])
         ]
 
+    def steps_of(self, target: TargetHandle, owner: int) -> Sequence[DegradationStep]:
+        return self._domains[owner].steps(owner, target.choices[owner])
+
     def lesser(self, target: TargetHandle, owner: int) -> Sequence[TargetHandle]:
         numbers = self._domains[owner].above(target.choices[owner])
         return [target.with_choice(owner, number) for number in numbers]

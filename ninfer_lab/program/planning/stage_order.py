@@ -150,6 +150,10 @@ class StageOrder:
         """Whether every stage fits every capacity, and every extent has found its place."""
         return self.is_within(uses) and post.is_placed
 
+    def units(self, replicas: int) -> Counts:
+        """Units of every axis under some replicas."""
+        return self._there(replicas, 0)
+
     def is_within(self, uses: tuple[StageUse, ...]) -> bool:
         """Whether every stage fits every capacity; of geometry it says nothing."""
         l0, l1, l2, l3, l4 = self._limits
