@@ -9,15 +9,16 @@ from functools import reduce
 from operator import or_
 
 from ninfer_lab.contract.candidate import AdmissionCandidate
+from ninfer_lab.contract.capacity import KvPool
 from ninfer_lab.contract.ids import OwnerId, OwnerRef
-from ninfer_lab.contract.replicas import ReplicaSet
+from ninfer_lab.contract.replicas import NOTHING, ReplicaSet
 from ninfer_lab.contract.target import OwnerOutcome
 from ninfer_lab.program.planning.neighbour_projection import NeighbourProjector
 from ninfer_lab.program.planning.resource_projection import Projector
 from ninfer_lab.program.planning.stage_order import StageOrder
 from program.scenes import branch, ledger_of
 from program.walks import OPTIONS, Walk
-from simulation.program_world import small_options
+from simulation.program_world import ProgramWorld, Start, small_options
 
 STEPS = 60
 CANDIDATES = 2
@@ -44,6 +45,34 @@ def test_a_neighbour_is_what_it_is_projected_whole(  # spec: REC-2, STG-1, CAP-2
     wanted = {"deleted", "makes", "beside demotion", "holds the source's", "no hole", "nothing new"}
     rare = {way: seen[way] for way in wanted if seen[way] < 3}
     assert not rare, f"too rare to prove anything: {rare} of {seen}"
+
+
+def test_who_shares_a_demoted_page_splits_the_extent_it_would_lie_in(  # spec: CAP-2, REC-2
+) -> None:
+    world = ProgramWorld(extra_slots=5, pages=8, host_slots=4, host_granules=3)
+    first = world.published(range(64))
+    second = branch(world, first, 128)
+    before, between = world.published(range(300, 364)), world.published(range(400, 464))
+    world.demote(before, between)
+    world.release(before)  # of the arena's three granules the middle one is taken
+    ledger = ledger_of(world)
+    order = StageOrder(ledger)
+    candidate = world.candidate(world.request(range(500, 510)), Start())
+    projected = Projector(ledger, world.options).candidate(candidate)
+    demoted = world.demoted(second)
+    neighbours = NeighbourProjector(projected, ledger.layout, order, [demoted])
+    # The second demotes the page it shares and its own: two granules in a row.
+    ref, checkpoint = world.current(first), world.owner(first).checkpoints[0]
+    gone = OwnerOutcome(owner=ref, deleted=frozenset({checkpoint.summary.ref}), keeps=NOTHING)
+    assert neighbours.uses(gone) is None
+    # The first has it on the Host besides, makes nothing new with that, and is placed before.
+    (shared,) = checkpoint.pages
+    keeps = ledger.replicas_of(ledger.continuations.require(ref).holdings)
+    keeps = ReplicaSet(keeps | ledger.layout.host_pages[KvPool.MAIN].put(1 << shared))
+    beside = OwnerOutcome(owner=ref, deleted=frozenset(), keeps=keeps)
+    post = projected.project([beside, demoted])
+    assert [(extent.first, extent.run_granules) for extent in post.extents] == [(0, 1), (2, 1)]
+    assert neighbours.uses(beside) == order.uses(post)
 
 
 def share(walk: Walk) -> None:
