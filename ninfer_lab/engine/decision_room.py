@@ -48,7 +48,6 @@ from ninfer_lab.program.planning.planning_session import ProgramSession, assesse
 from ninfer_lab.program.planning.resource_projection import Projector
 from ninfer_lab.program.storage.checkpoint_record import CheckpointRecord
 from ninfer_lab.program.storage.continuation_store import Continuation
-from ninfer_lab.program.storage.host_arena import first_fit
 from ninfer_lab.program.storage.ledger import Ledger
 
 REVISION = 1
@@ -289,7 +288,7 @@ class _Filled:
         store, arena = self._ledger.kv[KvPool.MAIN], self._ledger.arena
         (page,) = store.create(store.device_places.take(1))
         if where is not Where.DEVICE:
-            granule = first_fit(arena.taken, arena.granules_count, store.page_granules)
+            granule = arena.free_runs.first_fit(store.page_granules)
             assert granule is not None, f"{self._problem.name}: the arena is too small"
             arena.take(granule, store.page_granules)
             store.publish_host(page, granule)
