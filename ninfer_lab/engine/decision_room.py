@@ -71,7 +71,7 @@ def open_problem(
     Raises:
         InvariantBroken: The owners do not fit the room.
     """
-    filled = _Filled(problem)
+    filled = FilledLedger(problem)
     session = filled.session()
     worth = {
         OwnerId(ordinal): OwnerWorth(
@@ -163,7 +163,7 @@ def _has_slot(session: ProgramSession, vacant: int) -> Callable[[TargetHandle], 
     return has_slot
 
 
-class _Filled:
+class FilledLedger:
     """A ledger with the owners of a problem in it."""
 
     def __init__(self, problem: DecisionProblem) -> None:
@@ -191,8 +191,8 @@ class _Filled:
 
     def session(self) -> ProgramSession:
         """With every owner that exists as a victim, unless the request leans on it."""
-        projector = Projector(self._ledger, self._options)
-        candidates = self._candidates()
+        projector = self.projector()
+        candidates = self.candidates()
         victims = [continuation.ref for continuation in self._ledger.continuations.all()]
         return ProgramSession(
             projector,
@@ -202,11 +202,15 @@ class _Filled:
             lambda sketch: assessed(projector, REVISION, sketch),
         )
 
+    def projector(self) -> Projector:
+        """The ledger, made ready for projection."""
+        return Projector(self._ledger, self._options)
+
     def checkpoint_ref(self, owner: int, checkpoint: int) -> CheckpointRef:
         before = sum(len(o.checkpoints) for o in self._problem.owners[:owner])
         return CheckpointRef(id=CheckpointId(before + checkpoint), owner=OwnerId(owner))
 
-    def _candidates(self) -> list[AdmissionCandidate]:
+    def candidates(self) -> list[AdmissionCandidate]:
         """Root, then every source, compared token by token."""
         problem = self._problem
         deepest = max(
