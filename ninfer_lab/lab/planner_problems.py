@@ -236,10 +236,10 @@ LEDGER_PAGES = 4_000
 
 
 def full_ledger(owners_count: int = CROWD_OWNERS) -> DecisionProblem:
-    """As many owners with six checkpoints each, on 4,000 Device pages and half as many of the Host.
+    """As many owners with six checkpoints each, on 4,000 Device pages and a third as many of Host.
 
-    Every fourth branches from its neighbour, one in eight lies on the Host and one in both tiers,
-    and half of the frontiers are in the middle of a page. The request goes on from the first one.
+    One in eight branches from its neighbour, one lies on the Host and one in both tiers, and half
+    of the frontiers are in the middle of a page. The request goes on from the first one.
     """
     kinds = [CheckpointKind.LONG_ANCHOR] * (LEDGER_CHECKPOINTS - 2)
     kinds += [CheckpointKind.TURN_CLOSURE, CheckpointKind.SESSION_ENDPOINT]
@@ -248,7 +248,7 @@ def full_ledger(owners_count: int = CROWD_OWNERS) -> DecisionProblem:
     owners = []
     for ordinal in range(owners_count):
         place = places.get(ordinal % 8, Where.DEVICE)
-        branches_from = (ordinal - 1, 1) if ordinal % 4 == 3 else None
+        branches_from = (ordinal - 1, 1) if ordinal % 8 == 3 else None
         below_tokens = 0 if branches_from is None else 20 * PAGE_TOKENS
         owners.append(
             KeptOwner(
@@ -270,8 +270,8 @@ def full_ledger(owners_count: int = CROWD_OWNERS) -> DecisionProblem:
         room=Room(
             device_slots=LEDGER_CHECKPOINTS * owners_count + 1,
             device_pages=LEDGER_PAGES,
-            host_slots=3 * owners_count,
-            host_pages=LEDGER_PAGES // 2,
+            host_slots=2 * owners_count,
+            host_pages=LEDGER_PAGES // 3,
             page_bytes=PAGE_BYTES,
             state_image_bytes=STATE_IMAGE_BYTES,
         ),

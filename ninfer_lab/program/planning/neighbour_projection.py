@@ -26,7 +26,7 @@ from ninfer_lab.program.planning.stage_order import (
     difference,
     total,
 )
-from ninfer_lab.program.storage.post_state import PostState
+from ninfer_lab.program.storage.post_state import Extent, PostState
 
 
 class Neighbour(NamedTuple):
@@ -42,15 +42,19 @@ class _Without(NamedTuple):
     Attributes:
         allocated: What is there at its stages.
         destinations: The candidate's own.
+        extent_bytes: Of its extents.
         before: Outcomes whose extents are placed before the owner's.
         behind: The others, in order.
+        placed: Extents of them alone, by the granules that are taken.
     """
 
     post: PostState
     allocated: StageCounts
     destinations: Destinations
+    extent_bytes: int
     before: tuple[ReadiedOutcome, ...]
     behind: tuple[ReadiedOutcome, ...]
+    placed: dict[int, tuple[Extent, ...]]
 
 
 class _Joined(NamedTuple):
@@ -69,8 +73,28 @@ class _Joined(NamedTuple):
         return cls(once, twice)
 
     def but(self, replicas: int) -> int:
-        """What is left of all without one of the sets."""
-        return self.once ^ (replicas ^ (replicas & self.twice))
+        """What is left of all without one of the sets, whatever else that has."""
+        there = replicas & self.once
+        return self.once ^ (there ^ (there & self.twice))
+
+
+class _Others:
+    """What all but one owner have of what is shared.
+
+    Attributes:
+        keep: In the target.
+        hold: At RELEASED; `None` if that is the same.
+        kept_anyway: Of the outcome looked at last: most of an owner's lose the same to others.
+        kept_anyway_units: Its count.
+    """
+
+    __slots__ = ("hold", "keep", "kept_anyway", "kept_anyway_units")
+
+    def __init__(self, keep: int, hold: int) -> None:
+        self.keep = keep
+        self.hold = None if hold == keep else hold
+        self.kept_anyway = 0
+        self.kept_anyway_units = NONE
 
 
 class NeighbourProjector:
@@ -89,6 +113,7 @@ class NeighbourProjector:
         self._projector = projector
         self._candidate = candidate
         self._order = projector.order
+        self._granules = projector.layout.granules
         self._source_marks: int = candidate.source_marks
         self._outcomes = dict(projector.staying)
         if candidate.lineage.consumed is not None:
@@ -97,7 +122,7 @@ class NeighbourProjector:
         self._outcomes.update({outcome.owner: outcome for outcome in changed})
         self._makers = [outcome for outcome in changed if outcome.runs]
         self._without: dict[OwnerId, _Without] = {}
-        self._others: dict[OwnerId, tuple[int, int]] = {}
+        self._others: dict[OwnerId, _Others] = {}
 
     def tell(self, changed: OwnerOutcome) -> Neighbour:
         """The target with another outcome for one owner."""
@@ -110,29 +135,53 @@ class NeighbourProjector:
         base = without.post
         pending = base.pending | alone.made
         released = base.released | alone.held
-        extents = base.extents
+        extents, units, extent_bytes = base.extents, alone.units, without.extent_bytes
         # They lie elsewhere by pages of its own, and by granules that it keeps.
-        if pending and (mine.runs or alone.units[4]):
-            placing = (*without.before, mine, *without.behind)
-            extents = self._candidate.extents(released, pending, placing)
-        keeps = alone.keeps
+        moves_extents = pending and (mine.runs or units[4])
+        if moves_extents:
+            extents = self._extents(without, mine, released, pending)
+        # Where nothing is consumed three of the sets are one.
+        demoted = destined = committed = base.demoted | alone.keeps
+        if base.destined is not base.demoted:
+            destined = base.destined | alone.keeps
+        if base.committed is not base.demoted:
+            committed = base.committed | alone.keeps
         post = PostState(
             base.state,
             base.now,
             released,
             pending,
-            base.demoted | keeps,
-            base.destined | keeps,
+            demoted,
+            destined,
             extents,
             base.needs,
-            base.committed | keeps,
+            committed,
         )
-        units = alone.units
-        if extents is not base.extents:
-            moved = difference(self._order.extents(post), self._order.extents(base))
-            units = total(units, moved)
-        allocated = without.allocated.joined(alone.held_units, units)
-        return Neighbour(post, self._order.staged(allocated, without.destinations, post))
+        if moves_extents:
+            extent_bytes = self._order.extent_bytes(post)
+            units = total(units, (0, 0, 0, 0, extent_bytes - without.extent_bytes))
+        uses = self._order.staged(
+            without.allocated.joined(alone.held_units, units),
+            without.destinations,
+            pending,
+            extent_bytes,
+        )
+        return Neighbour(post, uses)
+
+    def _extents(
+        self, without: _Without, mine: ReadiedOutcome, released: int, pending: int
+    ) -> tuple[Extent, ...]:
+        """Placed again with an outcome in its turn; without one, once for an arena."""
+        candidate = self._candidate
+        if mine.runs:
+            placing = (*without.before, mine, *without.behind)
+            return candidate.extents(released, pending, placing)
+        taken = self._granules.of(released)
+        known = without.placed.get(taken)
+        if known is None:
+            placing = (*without.before, *without.behind)
+            known = without.placed[taken] = candidate.extents(released, pending, placing)
+        return known
 
     # ── the target itself, whole and without an owner ───────────────────────────────────────────
 
@@ -155,27 +204,36 @@ class NeighbourProjector:
             post = self._candidate.post_state(self._rest(owner), (*before, *behind))
             without = self._counted(post, before, behind)
         else:
-            base, allocated, destinations, _, _ = self._itself
+            itself = self._itself
+            base = itself.post
             pending, released = base.pending ^ alone.made, base.released ^ alone.held
             extents = base.extents
             if base.pending and (theirs.runs or alone.units[4]):
                 extents = self._candidate.extents(released, pending, (*before, *behind))
+            demoted = destined = committed = base.demoted ^ alone.keeps
+            if base.destined is not base.demoted:
+                destined = base.destined ^ alone.keeps
+            if base.committed is not base.demoted:
+                committed = base.committed ^ alone.keeps
             post = PostState(
                 base.state,
                 base.now,
                 released,
                 pending,
-                base.demoted ^ alone.keeps,
-                base.destined ^ alone.keeps,
+                demoted,
+                destined,
                 extents,
                 base.needs,
-                base.committed ^ alone.keeps,
+                committed,
             )
-            moved = difference(self._order.extents(post), self._order.extents(base))
-            allocated = allocated.joined(
+            extent_bytes = self._order.extent_bytes(post)
+            moved = (0, 0, 0, 0, extent_bytes - itself.extent_bytes)
+            allocated = itself.allocated.joined(
                 difference(NONE, alone.held_units), difference(moved, alone.units)
             )
-            without = _Without(post, allocated, destinations, before, behind)
+            without = _Without(
+                post, allocated, itself.destinations, extent_bytes, before, behind, {}
+            )
         self._without[owner] = without
         return without
 
@@ -185,9 +243,10 @@ class NeighbourProjector:
         before: tuple[ReadiedOutcome, ...],
         behind: tuple[ReadiedOutcome, ...],
     ) -> _Without:
-        destinations = self._order.destinations(post)
-        allocated = self._order.allocated(post, destinations)
-        return _Without(post, allocated, destinations, before, behind)
+        order = self._order
+        destinations, extent_bytes = order.destinations(post), order.extent_bytes(post)
+        allocated = order.allocated(post, destinations, extent_bytes)
+        return _Without(post, allocated, destinations, extent_bytes, before, behind, {})
 
     def _whole(self, mine: ReadiedOutcome, without: _Without) -> Neighbour:
         survivors = self._rest(mine.owner) | mine.keeps
@@ -208,20 +267,27 @@ class NeighbourProjector:
         others = self._others.get(outcome.owner)
         if others is None:
             theirs = self._outcomes[outcome.owner]
-            kept_by_all, held_by_all = self._joined
-            others = kept_by_all.but(theirs.keeps), held_by_all.but(theirs.held)
+            kept, held_by_all = self._joined
+            others = _Others(kept.but(theirs.keeps), held_by_all.but(theirs.held))
             self._others[outcome.owner] = others
-        keep, hold = others
-        keeps = outcome.keeps ^ (outcome.keeps & keep)
-        held = outcome.held ^ (outcome.held & hold)
-        units = outcome.units if keeps == outcome.keeps else self._order.units(keeps)
+        kept_anyway = outcome.keeps & others.keep
+        if kept_anyway != others.kept_anyway:
+            others.kept_anyway = kept_anyway
+            others.kept_anyway_units = self._order.units(kept_anyway)
+        keeps = held = outcome.keeps ^ kept_anyway
+        units = held_units = difference(outcome.units, others.kept_anyway_units)
+        if outcome.made or others.hold is not None:
+            hold = others.keep if others.hold is None else others.hold
+            held = outcome.held ^ (outcome.held & hold)
+            if held != keeps:
+                held_units = self._order.units(held)
         return ReadiedOutcome(
             outcome.owner,
             keeps,
             held,
             outcome.made and keeps & self._projector.absent,
             True,
-            units if held == keeps else self._order.units(held),
+            held_units,
             units,
             outcome.runs,
         )
@@ -231,7 +297,9 @@ class NeighbourProjector:
         """Kept, and held at RELEASED, as far as anybody shares: a consumed owner holds what it has,
         but keeps nothing.
         """
-        shared = [outcome for outcome in self._outcomes.values() if outcome.is_shared]
-        active, consumed = self._projector.active, self._candidate.consumed
-        kept = _Joined.of(active, [outcome.keeps for outcome in shared])
-        return kept, _Joined.of(active | consumed, [outcome.held for outcome in shared])
+        shared = self._projector.readied.shared
+        outcomes = [outcome for outcome in self._outcomes.values() if outcome.is_shared]
+        active = self._projector.active & shared
+        kept = _Joined.of(active, [outcome.keeps & shared for outcome in outcomes])
+        active |= self._candidate.consumed & shared
+        return kept, _Joined.of(active, [outcome.held & shared for outcome in outcomes])

@@ -91,7 +91,7 @@ class ReadiedOutcomes:
             keeps=keeps,
             held=held,
             made=made,
-            is_shared=keeps & self._shared != 0,
+            is_shared=keeps & self.shared != 0,
             held_units=self._order.units(held) if made else units,
             units=units,
             runs=self.runs(made) if made else (),
@@ -109,10 +109,10 @@ class ReadiedOutcomes:
         return tuple(runs)
 
     @cached_property
-    def _shared(self) -> int:
+    def shared(self) -> int:
         """Replicas, there or yet to be made, of what more than one owner or sequence refers to."""
         met = twice = Holdings()
         for held in self._ledger.holders():
             twice = twice.joined(met.common(held))
             met = met.joined(held)
-        return self._ledger.layout.anywhere(twice)
+        return self._ledger.layout.anywhere(twice) | self._ledger.replicas_of(twice)

@@ -6,6 +6,7 @@ promised. Pure. Does not know how the post-state came about.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 from ninfer_lab.contract.capacity import Axis, KvPool, Occupancy, OccupancyCounts
@@ -26,6 +27,10 @@ class StageUse(NamedTuple):
     name: StageName
     allocated: Counts
     reserved: Counts
+
+
+_use = partial(tuple.__new__, StageUse)
+"""A stage from its three parts: a planner counts so many that a call of a call is felt."""
 
 
 class StageCounts(NamedTuple):
@@ -92,13 +97,16 @@ class StageOrder:
 
     def uses(self, post: PostState) -> tuple[StageUse, ...]:
         """Every stage from now to the commit; those of demotion only where something is demoted."""
-        destinations = self.destinations(post)
-        return self.staged(self.allocated(post, destinations), destinations, post)
+        destinations, extent_bytes = self.destinations(post), self.extent_bytes(post)
+        allocated = self.allocated(post, destinations, extent_bytes)
+        return self.staged(allocated, destinations, post.pending, extent_bytes)
 
-    def allocated(self, post: PostState, destinations: Destinations) -> StageCounts:
+    def allocated(
+        self, post: PostState, destinations: Destinations, extent_bytes: int
+    ) -> StageCounts:
         """What is there at each stage; many of them differ in nothing."""
         released = demoted = self.units(post.released)
-        extents = self.extents(post)
+        extents = (0, 0, 0, 0, extent_bytes)
         if post.pending:
             demoted = total(self.units(post.demoted), extents)
         destined = demoted
@@ -109,10 +117,12 @@ class StageOrder:
             committed = total(self.units(post.committed), extents)
         return StageCounts(released, demoted, destined, total(committed, destinations.filled))
 
-    def extents(self, post: PostState) -> Counts:
+    def extent_bytes(self, post: PostState) -> int:
         """Of the arena, for demotions."""
-        runs = [extent.run_granules for extent in post.extents]
-        return 0, 0, 0, 0, sum(runs) * self._granule_bytes
+        granules = 0
+        for extent in post.extents:
+            granules += extent.run_granules
+        return granules * self._granule_bytes
 
     def destinations(self, post: PostState) -> Destinations:
         """What a candidate's own places come to."""
@@ -138,19 +148,30 @@ class StageOrder:
         )
 
     def staged(
-        self, allocated: StageCounts, destinations: Destinations, post: PostState
+        self,
+        allocated: StageCounts,
+        destinations: Destinations,
+        pending: int,
+        extent_bytes: int,
     ) -> tuple[StageUse, ...]:
-        """The stages, from what is there at each, and what is held."""
+        """The stages.
+
+        Args:
+            allocated: What is there at each.
+            pending: Host replicas to be made, for which places are held.
+            extent_bytes: Of the arena, held for the pages among them.
+        """
         released, demoted, destined, committed = allocated
-        release = StageUse(StageName.RELEASED, released, self._grown)
-        destine = StageUse(StageName.DESTINATIONS_RESERVED, destined, destinations.held)
-        commit = StageUse(StageName.COMMITTED, committed, destinations.promised)
-        if not post.pending:
+        grown = self._grown
+        release = _use((StageName.RELEASED, released, grown))
+        destine = _use((StageName.DESTINATIONS_RESERVED, destined, destinations.held))
+        commit = _use((StageName.COMMITTED, committed, destinations.promised))
+        if not pending:
             return self._now, release, destine, commit
-        images = self._layout.host_images.count(post.pending)
-        copies = (0, images, *self._growth_pages, self.extents(post)[4])
-        reserve = StageUse(StageName.DEMOTION_RESERVED, released, copies)
-        demote = StageUse(StageName.DEMOTED, demoted, self._grown)
+        images = (pending & self._masks[1]).bit_count()
+        copies = (0, images, grown[2], grown[3], extent_bytes)
+        reserve = _use((StageName.DEMOTION_RESERVED, released, copies))
+        demote = _use((StageName.DEMOTED, demoted, grown))
         return self._now, release, reserve, demote, destine, commit
 
     def count(self, replicas: int) -> Counts:
