@@ -14,7 +14,7 @@ from ninfer_lab.contract.options import ResolvedOptions
 from ninfer_lab.contract.target import Assessment, TargetSketch
 from ninfer_lab.program.planning.resource_projection import Projector
 from ninfer_lab.program.planning.stage_order import StageOrder, StageUse
-from ninfer_lab.program.planning.transfer_work import machine_work
+from ninfer_lab.program.planning.transfer_work import machine_work, prefill_work
 from ninfer_lab.program.storage.ledger import Ledger
 from ninfer_lab.program.storage.post_state import PostState
 from ninfer_lab.program.storage.source_lineage import SourceLineage
@@ -62,7 +62,11 @@ class LedgerReadied:
             cow_pages=post.copied_tail_pages,
             stages=order.stages(uses),
             work=machine_work(
-                self._ledger, self._options, target.candidate, projected.lineage.source, post
+                self._ledger,
+                self._options,
+                projected.lineage.source,
+                post,
+                prefill_work(self._options, target.candidate),
             ),
             violations=() if projected.fits else order.violations(uses, post),
         )

@@ -13,6 +13,7 @@ from functools import cached_property
 from ninfer_lab.contract.candidate import AdmissionCandidate
 from ninfer_lab.contract.capacity import Axis
 from ninfer_lab.contract.ids import OwnerRef
+from ninfer_lab.contract.machine_work import PrefillWork
 from ninfer_lab.contract.planning import (
     STAYS,
     CheckpointRecoveries,
@@ -25,8 +26,8 @@ from ninfer_lab.contract.target import Assessment, OwnerOutcome, TargetSketch
 from ninfer_lab.program.planning.owner_domain import OwnerDomain
 from ninfer_lab.program.planning.recovery_recipes import RecoveryRecipes
 from ninfer_lab.program.planning.resource_projection import CandidateProjector, Projector
-from ninfer_lab.program.planning.stage_order import StageOrder, StageUse
-from ninfer_lab.program.planning.transfer_work import machine_work
+from ninfer_lab.program.planning.stage_order import StageOrder
+from ninfer_lab.program.planning.transfer_work import machine_work, prefill_work
 from ninfer_lab.program.storage.post_state import PostState
 
 
@@ -59,7 +60,10 @@ class ProgramSession:
         self._post: tuple[TargetHandle, PostState] | None = None
         self._placed: tuple[TargetHandle, int] | None = None
         self._identities: dict[int, int] = {}
-        self._reliefs_alone: dict[int, tuple[DegradationStep, tuple[int, ...]]] = {}
+        # By the step's identity, which is its own for as long as the step is kept.
+        self._reliefs_alone: dict[int, tuple[int, ...]] = {}
+        self._steps_alone: list[DegradationStep] = []
+        self._prefills: dict[int, PrefillWork] = {}
 
     @cached_property
     def _domains(self) -> tuple[OwnerDomain, ...]:
@@ -68,9 +72,12 @@ class ProgramSession:
         return tuple(OwnerDomain(self._ledger, continuations.require(o)) for o in self.owners)
 
     @cached_property
-    def _marks(self) -> tuple[int, ...]:
-        """Of every owner: replicas of anything it refers to, in both tiers."""
-        return tuple(domain.marks for domain in self._domains)
+    def _sharing(self) -> dict[int, int]:
+        """Owners for whom another's outcome counts, with replicas of all that they refer to, in
+        both tiers.
+        """
+        marked = enumerate(domain.marks for domain in self._domains)
+        return {owner: marks for owner, marks in marked if marks & self._shared}
 
     # ── targets ─────────────────────────────────────────────────────────────────────────────────
 
@@ -136,19 +143,21 @@ class ProgramSession:
     def relief(
         self, target: TargetHandle, steps: Sequence[DegradationStep]
     ) -> Sequence[tuple[int, ...]]:
-        rests: list[int] | None = None
+        known = self._reliefs_alone
+        try:
+            return [known[id(step)] for step in steps]
+        except KeyError:
+            rests: list[int] | None = None
         reliefs = []
         for step in steps:
-            known = self._reliefs_alone.get(id(step))
-            if known is not None:
-                reliefs.append(known[1])
-            elif self._is_alone(step):
-                relief = self._relief(step, 0)
-                self._reliefs_alone[id(step)] = step, relief
-                reliefs.append(relief)
-            else:
+            relief = known.get(id(step))
+            if relief is None and self._is_alone(step):
+                relief = known[id(step)] = self._relief(step, 0)
+                self._steps_alone.append(step)
+            elif relief is None:
                 rests = rests or self._rests(target)
-                reliefs.append(self._relief(step, rests[step.owner]))
+                relief = self._relief(step, rests[step.owner])
+            reliefs.append(relief)
         return reliefs
 
     def _is_alone(self, step: DegradationStep) -> bool:
@@ -170,15 +179,23 @@ class ProgramSession:
 
     def judge(self, target: TargetHandle) -> Verdict:
         post = self._post_state(target)
-        uses = self._order.uses(post)
-        candidate = self.candidates[target.candidate]
-        source = self._candidate(target.candidate).lineage.source
+        peaks = self._order.peaks(self._order.uses(post))
+        balance = tuple([used - limit for used, limit in zip(peaks, self._limits, strict=True)])
+        projected, unplaced_granules = self._candidate(target.candidate), 0
+        for extent in post.extents:
+            if extent.first is None:
+                unplaced_granules += extent.run_granules
         return Verdict(
-            is_feasible=self._order.fits(uses, post),
-            balance=self._balance(uses),
-            unplaced_bytes=sum([e.run_granules for e in post.extents if e.first is None])
-            * self._ledger.capacity.host_kv.granule_bytes,
-            work=machine_work(self._ledger, self._projector.options, candidate, source, post),
+            is_feasible=not unplaced_granules and max(balance) <= 0,
+            balance=balance,
+            unplaced_bytes=unplaced_granules * self._ledger.capacity.host_kv.granule_bytes,
+            work=machine_work(
+                self._ledger,
+                self._projector.options,
+                projected.lineage.source,
+                post,
+                self._prefill(target.candidate),
+            ),
         )
 
     def sketch(self, target: TargetHandle) -> TargetSketch:
@@ -193,17 +210,15 @@ class ProgramSession:
 
     def placement_key(self, target: TargetHandle, owner: int) -> object:
         number = target.choices[owner]
-        return number, self._replicas(target) & self._domains[owner].marks
+        marks = self._sharing.get(owner)
+        return number if marks is None else (number, self._replicas(target) & marks)
 
     def affected(self, target: TargetHandle) -> Sequence[int]:
-        source = self.candidates[target.candidate].source
-        changed = self._replicas(target) ^ self._identity_replicas(target.candidate)
-        return [
-            owner
-            for owner, number in enumerate(target.choices)
-            if (number or self._marks[owner] & changed)
-            and (source is None or source.owner.id != self.owners[owner].id)
-        ]
+        affected = {owner for owner, number in enumerate(target.choices) if number != STAYS}
+        if self._sharing:
+            changed = self._replicas(target) ^ self._identity_replicas(target.candidate)
+            affected.update([owner for owner, marks in self._sharing.items() if marks & changed])
+        return [owner for owner in sorted(affected) if self.is_eligible(target.candidate, owner)]
 
     def recoveries(self, target: TargetHandle, owner: int) -> tuple[CheckpointRecoveries, ...]:
         domain = self._domains[owner]
@@ -273,21 +288,19 @@ class ProgramSession:
                 unmoved |= keeps
         return unmoved
 
-    def _balance(self, uses: tuple[StageUse, ...]) -> tuple[int, ...]:
-        worst = [
-            max(used)
-            for used in zip(
-                *[[a + r for a, r in zip(*use[1:], strict=True)] for use in uses], strict=True
-            )
-        ]
-        return tuple([used - limit for used, limit in zip(worst, self._limits, strict=True)])
-
     def _post_state(self, target: TargetHandle) -> PostState:
         """Of the target asked for last: a target is judged, then valued."""
         if self._post is None or self._post[0] is not target:
             projected = self._candidate(target.candidate)
             self._post = (target, projected.project(self._outcomes(target)))
         return self._post[1]
+
+    def _prefill(self, ordinal: int) -> PrefillWork:
+        found = self._prefills.get(ordinal)
+        if found is None:
+            options, candidate = self._projector.options, self.candidates[ordinal]
+            found = self._prefills[ordinal] = prefill_work(options, candidate)
+        return found
 
     def _candidate(self, ordinal: int) -> CandidateProjector:
         found = self._projected.get(ordinal)
@@ -319,7 +332,11 @@ def assessed(projector: Projector, resource_revision: int, target: TargetSketch)
         cow_pages=post.copied_tail_pages,
         stages=order.stages(uses),
         work=machine_work(
-            projector.ledger, projector.options, target.candidate, projected.lineage.source, post
+            projector.ledger,
+            projector.options,
+            projected.lineage.source,
+            post,
+            prefill_work(projector.options, target.candidate),
         ),
         violations=() if order.fits(uses, post) else order.violations(uses, post),
     )

@@ -207,6 +207,17 @@ class StageOrder:
                 return False
         return True
 
+    def peaks(self, uses: tuple[StageUse, ...]) -> Counts:
+        """What every axis has used at its fullest stage."""
+        p0 = p1 = p2 = p3 = p4 = 0
+        for _, (a0, a1, a2, a3, a4), (r0, r1, r2, r3, r4) in uses:
+            p0 = a0 + r0 if a0 + r0 > p0 else p0
+            p1 = a1 + r1 if a1 + r1 > p1 else p1
+            p2 = a2 + r2 if a2 + r2 > p2 else p2
+            p3 = a3 + r3 if a3 + r3 > p3 else p3
+            p4 = a4 + r4 if a4 + r4 > p4 else p4
+        return p0, p1, p2, p3, p4
+
     def stages(self, uses: tuple[StageUse, ...]) -> tuple[Stage, ...]:
         """The same as values to look at."""
         return tuple([Stage(name, self._occupancy(used, held)) for name, used, held in uses])
