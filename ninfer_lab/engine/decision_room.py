@@ -44,8 +44,8 @@ from ninfer_lab.contract.prompt import (
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.engine.decision_problem import Continued, DecisionProblem, KeptOwner, Where
 from ninfer_lab.program.planning.exact_identity import compare
-from ninfer_lab.program.planning.planning_session import ProgramSession, assessed
-from ninfer_lab.program.planning.resource_projection import Projector
+from ninfer_lab.program.planning.ledger_readied import LedgerReadied
+from ninfer_lab.program.planning.planning_session import ProgramSession
 from ninfer_lab.program.storage.checkpoint_record import CheckpointRecord
 from ninfer_lab.program.storage.continuation_store import Continuation
 from ninfer_lab.program.storage.ledger import Ledger
@@ -191,20 +191,13 @@ class FilledLedger:
 
     def session(self) -> ProgramSession:
         """With every owner that exists as a victim, unless the request leans on it."""
-        projector = self.projector()
-        candidates = self.candidates()
+        readied, candidates = self.readied(), self.candidates()
         victims = [continuation.ref for continuation in self._ledger.continuations.all()]
-        return ProgramSession(
-            projector,
-            REVISION,
-            candidates,
-            victims,
-            lambda sketch: assessed(projector, REVISION, sketch),
-        )
+        return ProgramSession(readied.projector, REVISION, candidates, victims, readied.assess)
 
-    def projector(self) -> Projector:
-        """The ledger, made ready for projection."""
-        return Projector(self._ledger, self._options)
+    def readied(self) -> LedgerReadied:
+        """The ledger, to project targets on."""
+        return LedgerReadied(self._ledger, self._options, REVISION)
 
     def checkpoint_ref(self, owner: int, checkpoint: int) -> CheckpointRef:
         before = sum(len(o.checkpoints) for o in self._problem.owners[:owner])

@@ -29,7 +29,7 @@ class ProjectionRoom:
 
     def __init__(self, problem: DecisionProblem) -> None:
         filled = FilledLedger(problem)
-        self._projector = filled.projector()
+        self._projector = filled.readied().projector
         candidate = filled.candidates()[-1]
         self._candidate = self._projector.candidate(candidate)
         ledger = self._projector.ledger

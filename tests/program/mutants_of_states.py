@@ -243,6 +243,14 @@ MUTANTS_OF_STATES: tuple[Mutant, ...] = (
         killer=test_projection_of_tiers.test_pages_of_one_checkpoint_lie_in_both_tiers,
     ),
     Mutant(
+        rule="OWN-2",
+        what="branches that write into the tail of what they fork",
+        where=resource_projection,
+        name="snapshot_shape",
+        make=instead(_untailed),
+        killer=test_activation.test_many_branches_fork_one_source_which_stays_what_it_is,
+    ),
+    Mutant(
         rule="TGT-5",
         what="a rung that takes back what was given up",
         where=ladder,

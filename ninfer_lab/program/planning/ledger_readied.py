@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ninfer_lab.contract.options import ResolvedOptions
 from ninfer_lab.contract.target import Assessment, TargetSketch
 from ninfer_lab.program.planning.resource_projection import Projector
-from ninfer_lab.program.planning.stage_order import StageOrder, StageUse
+from ninfer_lab.program.planning.stage_order import StageUse
 from ninfer_lab.program.planning.transfer_work import machine_work, prefill_work
 from ninfer_lab.program.storage.ledger import Ledger
 from ninfer_lab.program.storage.post_state import PostState
@@ -41,7 +41,7 @@ class LedgerReadied:
         self._ledger = ledger
         self._options = options
         self._resource_revision = resource_revision
-        self._order = StageOrder(ledger)
+        self._order = self.projector.order
         self._assessed: dict[int, tuple[Assessment, Projected]] = {}
 
     def is_current(self, resource_revision: int) -> bool:

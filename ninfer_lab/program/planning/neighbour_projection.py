@@ -140,23 +140,7 @@ class NeighbourProjector:
         moves_extents = pending and (mine.runs or units[4])
         if moves_extents:
             extents = self._extents(without, mine, released, pending)
-        # Where nothing is consumed three of the sets are one.
-        demoted = destined = committed = base.demoted | alone.keeps
-        if base.destined is not base.demoted:
-            destined = base.destined | alone.keeps
-        if base.committed is not base.demoted:
-            committed = base.committed | alone.keeps
-        post = PostState(
-            base.state,
-            base.now,
-            released,
-            pending,
-            demoted,
-            destined,
-            extents,
-            base.needs,
-            committed,
-        )
+        post = _exchanged(base, alone.keeps, released, pending, extents)
         if moves_extents:
             extent_bytes = self._order.extent_bytes(post)
             units = total(units, (0, 0, 0, 0, extent_bytes - without.extent_bytes))
@@ -210,22 +194,7 @@ class NeighbourProjector:
             extents = base.extents
             if base.pending and (theirs.runs or alone.units[4]):
                 extents = self._candidate.extents(released, pending, (*before, *behind))
-            demoted = destined = committed = base.demoted ^ alone.keeps
-            if base.destined is not base.demoted:
-                destined = base.destined ^ alone.keeps
-            if base.committed is not base.demoted:
-                committed = base.committed ^ alone.keeps
-            post = PostState(
-                base.state,
-                base.now,
-                released,
-                pending,
-                demoted,
-                destined,
-                extents,
-                base.needs,
-                committed,
-            )
+            post = _exchanged(base, alone.keeps, released, pending, extents)
             extent_bytes = self._order.extent_bytes(post)
             moved = (0, 0, 0, 0, extent_bytes - itself.extent_bytes)
             allocated = itself.allocated.joined(
@@ -303,3 +272,26 @@ class NeighbourProjector:
         kept = _Joined.of(active, [outcome.keeps & shared for outcome in outcomes])
         active |= self._candidate.consumed & shared
         return kept, _Joined.of(active, [outcome.held & shared for outcome in outcomes])
+
+
+def _exchanged(
+    base: PostState, alone: int, released: int, pending: int, extents: tuple[Extent, ...]
+) -> PostState:
+    """A post-state with, or again without, what one owner alone keeps."""
+    # Where nothing is consumed three of the sets are one.
+    demoted = destined = committed = base.demoted ^ alone
+    if base.destined is not base.demoted:
+        destined = base.destined ^ alone
+    if base.committed is not base.demoted:
+        committed = base.committed ^ alone
+    return PostState(
+        base.state,
+        base.now,
+        released,
+        pending,
+        demoted,
+        destined,
+        extents,
+        base.needs,
+        committed,
+    )

@@ -317,26 +317,3 @@ class ProgramSession:
                 if number != STAYS
             ]
         )
-
-
-def assessed(projector: Projector, resource_revision: int, target: TargetSketch) -> Assessment:
-    """One target by the same evaluator, with every stage; it names current owners alone."""
-    projected = projector.candidate(target.candidate)
-    post = projected.project(target.outcomes)
-    order = StageOrder(projector.ledger)
-    uses = order.uses(post)
-    return Assessment(
-        target=target,
-        resource_revision=resource_revision,
-        state=post.state,
-        cow_pages=post.copied_tail_pages,
-        stages=order.stages(uses),
-        work=machine_work(
-            projector.ledger,
-            projector.options,
-            projected.lineage.source,
-            post,
-            prefill_work(projector.options, target.candidate),
-        ),
-        violations=() if order.fits(uses, post) else order.violations(uses, post),
-    )
