@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
 
 from ninfer_lab.contract.candidate import ReusePath
 from ninfer_lab.contract.errors import CheckpointError, InvariantBroken, NinferLabError
@@ -28,19 +27,12 @@ from ninfer_lab.models.qwen3_5.geometries import TINY
 from ninfer_lab.models.qwen3_5.weights import random_weights, save_checkpoint
 from simulation.content_machine import ContentMachine
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 OUTPUT_TOKENS = 6
 CHUNK_TOKENS = 48
 SANE_DRIFT = 1e-4
 """Far above rounding (about 2e-6 on these weights), far below any fault (about 1e-2 and more)."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """A hundred small products: a second thread only waits for the first."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
