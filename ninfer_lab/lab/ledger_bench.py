@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import count
 
+from ninfer_lab.context_cache.private_capture import capture_terms
 from ninfer_lab.contract.cache_controller import CatalogEntry, ControllerSnapshot
 from ninfer_lab.contract.candidate import AdmissionCandidate, AdmissionRequest, SourceDisposition
 from ninfer_lab.contract.capacity import ExclusiveResources, KvPool
@@ -231,7 +232,9 @@ class LedgerBench:
         )
         self._machine.submit(ForwardStep(phase=phase, rows=(row,)))
         (token,) = self._machine.take_result().drawn_tokens
-        self.program.commit(handle)
+        offer = self.program.commit(handle)
+        if offer is not None:
+            self.program.capture(handle, capture_terms(offer, limit_anchors=0))
         if token is not None:
             self.program.accept(handle, token)
         self._look()
