@@ -99,11 +99,11 @@ def capture_terms(offer: CaptureOffer, limit_anchors: int) -> CaptureTerms:
         offer: The frontier that has been reached.
         limit_anchors: Long anchors one continuation may keep, L.
     """
-    gives_way = _gives_way(offer.planned.kind, offer.lineage, limit_anchors)
+    gives_way = _gives_way(offer, limit_anchors)
     if offer.planned.kind is not CheckpointKind.LONG_ANCHOR or offer.is_at_start:
         return CaptureTerms(gives_way=gives_way)
     leaves, anchors_count = 0, len(_anchors(offer.lineage)) + (gives_way is None)
-    has_rewrite = any(c.kind.is_rewrite for c in offer.lineage)
+    has_rewrite = offer.older_rewrite is not None
     for later in offer.later:
         is_anchor = later.kind is CheckpointKind.LONG_ANCHOR
         replaces = anchors_count >= limit_anchors if is_anchor else has_rewrite
@@ -168,14 +168,12 @@ def _starts_where_an_endpoint_was(candidate: AdmissionCandidate) -> bool:
     )
 
 
-def _gives_way(
-    kind: CheckpointKind, lineage: Sequence[CheckpointSummary], limit_anchors: int
-) -> CheckpointRef | None:
-    if kind.is_rewrite:
-        return next((c.ref for c in lineage if c.kind.is_rewrite), None)
-    if len(_anchors(lineage)) < limit_anchors:
+def _gives_way(offer: CaptureOffer, limit_anchors: int) -> CheckpointRef | None:
+    if offer.planned.kind.is_rewrite:
+        return offer.older_rewrite
+    if len(_anchors(offer.lineage)) < limit_anchors:
         return None
-    return select_long_anchor_replacement(lineage).ref
+    return select_long_anchor_replacement(offer.lineage).ref
 
 
 def _anchors(lineage: Sequence[CheckpointSummary]) -> list[CheckpointSummary]:

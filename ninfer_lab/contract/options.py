@@ -257,12 +257,15 @@ class EngineOptions:
                 else None
             ),
             backfill=self.backfill,
-            anchors=PrivateAnchors.resolve(
-                max_long_anchors=self.max_long_anchors_per_continuation,
-                automatic=self.automatic_private_anchors,
-                at_endpoints=self.endpoint_anchors,
-                is_cache_enabled=enabled,
-            ),
+            anchors=self._anchors(),
+        )
+
+    def _anchors(self) -> PrivateAnchors:
+        return PrivateAnchors.resolve(
+            max_long_anchors=self.max_long_anchors_per_continuation,
+            automatic=self.automatic_private_anchors,
+            at_endpoints=self.endpoint_anchors,
+            is_cache_enabled=self.context_cache is ContextCache.ENABLED,
         )
 
     def _host(self, name: str, given: int | None, default: int) -> int:

@@ -39,6 +39,11 @@ class CaptureOffer:
     lineage: tuple[CheckpointSummary, ...]
     later: tuple[PlannedCapture, ...]
 
+    @property
+    def older_rewrite(self) -> CheckpointRef | None:
+        """The rewrite checkpoint that the lineage has: there is one place for it."""
+        return next((c.ref for c in self.lineage if c.kind.is_rewrite), None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaptureTerms:

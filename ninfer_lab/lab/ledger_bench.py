@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import count
 
-from ninfer_lab.context_cache.private_capture import capture_terms
 from ninfer_lab.contract.cache_controller import CatalogEntry, ControllerSnapshot
 from ninfer_lab.contract.candidate import AdmissionCandidate, AdmissionRequest, SourceDisposition
 from ninfer_lab.contract.capacity import ExclusiveResources, KvPool
@@ -28,7 +27,7 @@ from ninfer_lab.contract.explanation import Explanation
 from ninfer_lab.contract.ids import LaneId, OwnerId, OwnerRef, RequestId, SequenceHandle
 from ninfer_lab.contract.options import CacheMode, EngineOptions, Sampling
 from ninfer_lab.contract.placement import LedgerSnapshot, OwnerPlacement
-from ninfer_lab.contract.plan import ActivationIntent, PlannedCapture, ResourcePlan
+from ninfer_lab.contract.plan import ActivationIntent, CaptureTerms, PlannedCapture, ResourcePlan
 from ninfer_lab.contract.prompt import RAW_TOKENS, PreparedPrompt, PromptIdentity, PromptModality
 from ninfer_lab.contract.result import Committed, ResourceResult, SequenceEnd
 from ninfer_lab.contract.target import Assessment, OwnerOutcome, TargetSketch
@@ -234,7 +233,7 @@ class LedgerBench:
         (token,) = self._machine.take_result().drawn_tokens
         offer = self.program.commit(handle)
         if offer is not None:
-            self.program.capture(handle, capture_terms(offer, limit_anchors=0))
+            self.program.capture(handle, CaptureTerms(gives_way=offer.older_rewrite))
         if token is not None:
             self.program.accept(handle, token)
         self._look()

@@ -6,12 +6,11 @@ both tiers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
 from ninfer_lab.context_cache.private_capture import capture_terms
-from ninfer_lab.contract.cache_controller import CatalogEntry, ControllerSnapshot
 from ninfer_lab.contract.candidate import AdmissionCandidate, AdmissionRequest, SourceDisposition
 from ninfer_lab.contract.capacity import Axis
 from ninfer_lab.contract.checkpoint import CheckpointKind, CheckpointSummary
@@ -55,6 +54,7 @@ from simulation.engine_world import (
     STATE_IMAGE_BYTES,
     prepared,
 )
+from simulation.faithful_catalog import FaithfulCatalog
 
 CONSUME, RETAIN = SourceDisposition.CONSUME, SourceDisposition.RETAIN
 
@@ -160,8 +160,8 @@ class ProgramWorld:
         self._request_ids = count(1)
         self._owner_ids = count(1)
         self._refs: dict[OwnerId, OwnerRef] = {}
-        self._catalog: tuple[CatalogEntry, ...] = ()
-        self._seen = self._picture()
+        self._catalog = FaithfulCatalog()
+        self._seen = self._catalog.picture(self.program.snapshot())
 
     # ── plans ───────────────────────────────────────────────────────────────────────────────────
 
@@ -296,7 +296,6 @@ class ProgramWorld:
         return capture
 
     def _capture(self, result: Committed, offer: CaptureOffer | None) -> CaptureResult:
-        """On the terms that logical policy names."""
         terms = None if offer is None else capture_terms(offer, self._limit_anchors)
         return self.program.capture(result.handle, terms)
 
@@ -384,27 +383,10 @@ class ProgramWorld:
 
     def look(self) -> None:
         """Every law, and every content."""
-        now = self._picture()
+        now = self._catalog.picture(self.program.snapshot())
         check_laws(now, self.options, self._seen)
         self.machine.check_contents(now.ledger)
         self._seen = now
-
-    def _picture(self) -> ControllerSnapshot:
-        """A picture with the catalog of a faithful manager: it adopts ends, and ends only."""
-        ledger = self.program.snapshot()
-        if ledger.transition is None:
-            self._catalog = tuple(_entries(ledger))
-        return ControllerSnapshot(ledger=ledger, catalog=self._catalog)
-
-
-def _entries(ledger: LedgerSnapshot) -> Iterator[CatalogEntry]:
-    for owner in ledger.owners:
-        yield CatalogEntry(
-            owner=owner.owner,
-            session_key=None,
-            publication_order=0,
-            checkpoints=tuple(c.summary for c in owner.checkpoints),
-        )
 
 
 def stage_uses(assessment: Assessment) -> dict[StageName, Used]:

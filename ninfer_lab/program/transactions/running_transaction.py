@@ -131,7 +131,6 @@ class RunningTransaction:
             )
             self._stable_boundary()
             yield from self._save_image_at_start()
-            self._stable_boundary()
             return self._commit()
         except _Stopped as stopped:
             return self._abort(stopped)
@@ -171,6 +170,7 @@ class RunningTransaction:
         except _Stopped:
             self._held.give_back_saved_image()
             self._saved_at = None
+        self._stable_boundary()
 
     def _lacks_slot(self) -> bool:
         """Whether the sequence will start in place, with no Device slot beside it to spare."""
