@@ -16,9 +16,6 @@ from ninfer_lab.contract.checkpoint import CheckpointKind, CheckpointSummary
 from ninfer_lab.contract.program_api import ProgramApi
 from ninfer_lab.contract.target import TargetSketch
 
-ENDPOINT_ANCHOR_MINIMUM_GAIN_TOKENS = 1_024
-"""How far above its owner's long anchors an endpoint must lie to become one itself (ANC-3)."""
-
 
 def select_long_anchor_replacement(lineage: Sequence[CheckpointSummary]) -> CheckpointSummary:
     """The long anchor whose loss leaves the smallest gap; of equals the shallowest.
@@ -49,7 +46,11 @@ def coverage_loss_tokens(anchor: CheckpointSummary, lineage: Sequence[Checkpoint
 
 
 def endpoint_to_keep(
-    program: ProgramApi, request: AdmissionRequest, owners: Sequence[PrivateOwner]
+    program: ProgramApi,
+    request: AdmissionRequest,
+    owners: Sequence[PrivateOwner],
+    *,
+    minimum_gain_tokens: int,
 ) -> int | None:
     """The frontier of the deepest endpoint that the prompt continues exactly, if it lies far enough
     above its owner's long anchors to be kept as one (ANC-3).
@@ -61,6 +62,7 @@ def endpoint_to_keep(
         program: Proves the match, token for token and with equal identity.
         request: Whose base plan it is.
         owners: Catalogued.
+        minimum_gain_tokens: Above the deepest of the owner's anchors, or above the root.
     """
     ended = [(owner.checkpoints[-1], owner) for owner in owners]
     endpoints = [each for each in ended if each[0].kind is CheckpointKind.SESSION_ENDPOINT]
@@ -71,7 +73,7 @@ def endpoint_to_keep(
         if not isinstance(matched, AdmissionCandidate):
             continue
         gain = endpoint.frontier_tokens - _deepest_anchor_tokens(owner.checkpoints)
-        return endpoint.frontier_tokens if gain >= ENDPOINT_ANCHOR_MINIMUM_GAIN_TOKENS else None
+        return endpoint.frontier_tokens if gain >= minimum_gain_tokens else None
     return None
 
 

@@ -45,7 +45,12 @@ def planned_captures(
     """
     kept_tokens = None
     if anchors.at_endpoints:
-        kept_tokens = endpoint_to_keep(program, candidate.request, owners)
+        kept_tokens = endpoint_to_keep(
+            program,
+            candidate.request,
+            owners,
+            minimum_gain_tokens=anchors.endpoint_gain_tokens,
+        )
     return wanted_captures(
         candidate, limit_anchors=anchors.retained_count, endpoint_to_keep_tokens=kept_tokens
     )

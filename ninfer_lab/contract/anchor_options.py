@@ -20,6 +20,10 @@ MAX_AUTOMATIC_PRIVATE_ANCHORS = 64
 """Each cuts a prefill once more."""
 
 
+ENDPOINT_ANCHOR_MINIMUM_GAIN_TOKENS = 1_024
+"""How far above its owner's long anchors an endpoint must lie to become one itself (ANC-3)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivateAnchors:
     """What an engine keeps and proposes of earlier points.
@@ -29,11 +33,13 @@ class PrivateAnchors:
         automatic_count: Message boundaries of a prompt, counted from its end, at which Frontend
             proposes one, N.
         at_endpoints: Whether the endpoint that a request continues is kept as an anchor (ANC-3).
+        endpoint_gain_tokens: How far above its owner's long anchors it must lie for that.
     """
 
     retained_count: int = 0
     automatic_count: int = 0
     at_endpoints: bool = False
+    endpoint_gain_tokens: int = ENDPOINT_ANCHOR_MINIMUM_GAIN_TOKENS
 
     @classmethod
     def resolve(
