@@ -17,7 +17,7 @@ from ninfer_lab.contract.events import (
     TransitionEnding,
 )
 from ninfer_lab.contract.ids import RequestId
-from ninfer_lab.contract.options import EngineOptions, RequestOptions
+from ninfer_lab.contract.options import EngineOptions, RequestOptions, SpeculativeBackend
 from ninfer_lab.contract.prompt import PreparedPrompt, TokenPrompt
 from ninfer_lab.contract.result import CaptureOutcome
 from ninfer_lab.contract.target import StateTransition
@@ -250,8 +250,19 @@ def test_an_endpoint_anchor_takes_the_place_of_the_one_that_covers_least() -> No
 # ── an endpoint saved to the Host ───────────────────────────────────────────────────────────────
 
 
-def test_without_a_device_slot_the_image_is_saved_to_the_host() -> None:  # spec: ANC-3, STATE-2
-    world = world_of(on_host())
+def test_a_device_slot_is_taken_before_one_of_the_host() -> None:  # spec: ANC-3
+    world = world_of(replace(on_host(), device_state_slots=1))
+    run(world, FIRST)
+    assert captures_of(world, run(world, SECOND)) == [(CaptureOutcome.CAPTURED, 102)]
+    assert world.snapshot.ledger.occupancy.host_state.used_count == 0
+    assert world.events(TransitionEnded) == []
+
+
+@pytest.mark.parametrize("backend", [None, SpeculativeBackend(lag_tokens=1)])
+def test_without_a_device_slot_the_image_is_saved_to_the_host(  # spec: ANC-3, STATE-2, KV-1
+    backend: SpeculativeBackend | None,
+) -> None:
+    world = world_of(replace(on_host(), backend=backend))
     run(world, FIRST)
     second = run(world, SECOND)
     assert start_of(world, second) == (AT_ENDPOINT, MOVE, 102)
@@ -267,6 +278,17 @@ def test_without_a_device_slot_the_image_is_saved_to_the_host() -> None:  # spec
     sibling = run(world, SIBLING)
     assert start_of(world, sibling) == (AT_ANCHOR, RESTORE, 102)
     assert kept(world) == [(1, "a", [(ANCHOR, 102), (ENDPOINT, 108)])]
+
+
+def test_what_gives_way_does_so_in_the_transition_itself() -> None:  # spec: ANC-3, ANC-1
+    world = world_of(replace(on_host(), max_long_anchors_per_continuation=1), gain=1)
+    run(world, FIRST)
+    run(world, SECOND)
+    third = run(world, [*SECOND, *answer_to(SECOND, 3), 4])
+    (tried,) = [e.result for e in world.events(CaptureTried) if e.request == third]
+    assert (tried.outcome, tried.replaced is not None) == (CaptureOutcome.CAPTURED, True)
+    assert kept(world) == [(1, "a", [(ANCHOR, 107), (ENDPOINT, 111)])]
+    assert world.snapshot.ledger.occupancy.host_state.used_count == 1
 
 
 def test_without_any_slot_there_is_no_anchor_and_no_harm() -> None:  # spec: ANC-3, INV-15

@@ -50,9 +50,10 @@ class RandomStream:
     def __init__(self, seed: int, watch: Watch = Watch.EVERY_STEP) -> None:
         self._random = Random(f"stream {seed}")
         self._anchoring = Random(f"anchors {seed}")
+        self._is_roomy = seed % 5 == 0
         options = _options(self._random)
         self.options = replace(
-            options if seed % 3 else _roomy(options, self._anchoring),
+            _roomy(options, self._anchoring) if self._is_roomy else options,
             max_long_anchors_per_continuation=self._anchoring.choice((0, 1, 1, 2, 2, 3)),
             endpoint_anchors=self._anchoring.random() < 0.8,
         )
@@ -135,7 +136,10 @@ class RandomStream:
             story.ask(random.randrange(3), random.randint(20, 150), closure, wish)
         else:
             back = told_count - 1 - client.last
-            story.go_on(back, random.choice(SEQUELS), random.randint(1, 25), wish)
+            sequel = random.choice(SEQUELS)
+            if self._is_roomy and self._anchoring.random() < 0.4:
+                sequel = Sequel.EARLIER
+            story.go_on(back, sequel, random.randint(1, 25), wish)
             if len(story.told) == told_count:
                 client.last = None  # too long, or the queue is full: something new next time
         if len(story.told) > told_count:

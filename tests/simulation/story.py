@@ -37,6 +37,8 @@ class Sequel(Enum):
     """Only the beginning of the answer comes back."""
     REWRITE = "rewrite"
     """Everything after the turn closure is new."""
+    EARLIER = "earlier"
+    """The last third of what was asked is new, so that only an older point can be shared."""
     AGAIN = "again"
     """The same prompt once more."""
 
@@ -162,6 +164,10 @@ class Story:
                 tokens, closure = [*tokens, *half, *fresh], len(tokens) + len(half)
             case Sequel.REWRITE:
                 tokens = [*tokens[:closure], *fresh]
+            case Sequel.EARLIER:
+                at = len(tokens) * 2 // 3
+                tokens, closure = [*tokens[:at], *fresh], None
+                cuts = tuple(cut for cut in cuts if cut <= at)
             case Sequel.AGAIN:
                 pass
         if len(tokens) < self._context_tokens:
