@@ -254,15 +254,16 @@ class EngineOptions:
             backend=self.backend,
             page_bytes=page_bytes or KvPageBytes(main=0),
             state_image_bytes=state_image_bytes,
-            lease_window_tokens=(
-                max(LEASE_WINDOW_TOKENS, self.prefill_chunk_tokens)
-                if self.kv_lease_growth
-                else None
-            ),
+            lease_window_tokens=self._lease_window(),
             backfill=self.backfill,
             recency_eviction=self.recency_eviction,
             anchors=self._anchors(),
         )
+
+    def _lease_window(self) -> int | None:
+        if not self.kv_lease_growth:
+            return None
+        return max(LEASE_WINDOW_TOKENS, self.prefill_chunk_tokens)
 
     def _anchors(self) -> PrivateAnchors:
         return PrivateAnchors.resolve(
