@@ -52,7 +52,10 @@ def planned_captures(
             minimum_gain_tokens=anchors.endpoint_gain_tokens,
         )
     return wanted_captures(
-        candidate, limit_anchors=anchors.retained_count, endpoint_to_keep_tokens=kept_tokens
+        candidate,
+        limit_anchors=anchors.retained_count,
+        limit_slots=anchors.slots_count,
+        endpoint_to_keep_tokens=kept_tokens,
     )
 
 
@@ -60,35 +63,42 @@ def wanted_captures(
     candidate: AdmissionCandidate,
     *,
     limit_anchors: int = 0,
+    limit_slots: int = 0,
     endpoint_to_keep_tokens: int | None = None,
 ) -> tuple[PlannedCapture, ...]:
     """The one rewrite checkpoint to take, and the anchors on the way, ascending, one a frontier.
 
     Where both fall on one frontier the rewrite checkpoint stands for both: the same image twice
-    would bring nothing back that once does not.
+    would bring nothing back that once does not. No more anchors are planned on the way than there
+    could be slots for, the rewrite checkpoint's left out; of more the deepest: each costs a cut.
 
     Args:
         candidate: From where the request starts.
         limit_anchors: Long anchors one continuation may keep, L; with none, none is wanted.
+        limit_slots: Device slots beside the lanes' own.
         endpoint_to_keep_tokens: The endpoint that is to be kept as an anchor (ANC-3).
 
     Example:
         A prompt with proposals at 20 and 35 and a turn closure at 40, started from a checkpoint at
-        20, plans an anchor at 35 and the closure at 40.
+        20, plans an anchor at 35 and the closure at 40; with one slot the closure alone.
     """
     rewrite = _wanted_rewrite(candidate)
-    anchors = {each.frontier_tokens for each in candidate.request.prompt.private_anchors}
+    if not limit_anchors:
+        return () if rewrite is None else (rewrite,)
+    proposed = {each.frontier_tokens for each in candidate.request.prompt.private_anchors}
     if endpoint_to_keep_tokens is not None:
-        anchors.add(endpoint_to_keep_tokens)
-    first_tokens = candidate.reuse_tokens + (not _starts_where_an_endpoint_was(candidate))
-    planned = {
-        frontier: PlannedCapture(kind=CheckpointKind.LONG_ANCHOR, frontier_tokens=frontier)
-        for frontier in anchors
-        if limit_anchors and frontier >= first_tokens
-    }
-    if rewrite is not None:
-        planned[rewrite.frontier_tokens] = rewrite
-    return tuple(planned[frontier] for frontier in sorted(planned))
+        proposed.add(endpoint_to_keep_tokens)
+    start_tokens = candidate.reuse_tokens
+    rewritten = {rewrite.frontier_tokens} if rewrite is not None else set()
+    on_the_way = sorted(at for at in proposed - rewritten if at > start_tokens)
+    frontiers = on_the_way[max(0, len(on_the_way) - max(0, limit_slots - len(rewritten))) :]
+    if start_tokens in proposed - rewritten and _starts_where_an_endpoint_was(candidate):
+        frontiers.insert(0, start_tokens)
+    anchors = [
+        PlannedCapture(kind=CheckpointKind.LONG_ANCHOR, frontier_tokens=at) for at in frontiers
+    ]
+    planned = anchors if rewrite is None else [*anchors, rewrite]
+    return tuple(sorted(planned, key=lambda capture: capture.frontier_tokens))
 
 
 def capture_terms(offer: CaptureOffer, limit_anchors: int) -> CaptureTerms:

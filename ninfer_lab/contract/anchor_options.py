@@ -34,12 +34,15 @@ class PrivateAnchors:
             proposes one, N.
         at_endpoints: Whether the endpoint that a request continues is kept as an anchor (ANC-3).
         endpoint_gain_tokens: How far above its owner's long anchors it must lie for that.
+        slots_count: Device slots beside the lanes' own: what is captured on the way takes one each,
+            so more is never planned.
     """
 
     retained_count: int = 0
     automatic_count: int = 0
     at_endpoints: bool = False
     endpoint_gain_tokens: int = ENDPOINT_ANCHOR_MINIMUM_GAIN_TOKENS
+    slots_count: int = 0
 
     @classmethod
     def resolve(
@@ -48,6 +51,7 @@ class PrivateAnchors:
         max_long_anchors: int | None,
         automatic: int | None,
         at_endpoints: bool,
+        slots_count: int,
         is_cache_enabled: bool,
     ) -> PrivateAnchors:
         """Fixes the defaults, which depend on each other.
@@ -56,6 +60,7 @@ class PrivateAnchors:
             max_long_anchors: L as given; without a cache there is none to keep.
             automatic: N as given; by default L.
             at_endpoints: As given; of no effect where none is kept.
+            slots_count: Device slots beside the lanes' own.
             is_cache_enabled: Whether anything is kept between requests (MODE-3).
 
         Raises:
@@ -90,6 +95,7 @@ class PrivateAnchors:
             retained_count=retained,
             automatic_count=proposed,
             at_endpoints=at_endpoints and retained > 0,
+            slots_count=slots_count if retained else 0,
         )
 
 

@@ -257,7 +257,7 @@ class EngineOptions:
             lease_window_tokens=self._lease_window(),
             backfill=self.backfill,
             recency_eviction=self.recency_eviction,
-            anchors=self._anchors(),
+            anchors=self._anchors(extra_slots),
         )
 
     def _lease_window(self) -> int | None:
@@ -265,11 +265,12 @@ class EngineOptions:
             return None
         return max(LEASE_WINDOW_TOKENS, self.prefill_chunk_tokens)
 
-    def _anchors(self) -> PrivateAnchors:
+    def _anchors(self, extra_slots: int) -> PrivateAnchors:
         return PrivateAnchors.resolve(
             max_long_anchors=self.max_long_anchors_per_continuation,
             automatic=self.automatic_private_anchors,
             at_endpoints=self.endpoint_anchors,
+            slots_count=extra_slots,
             is_cache_enabled=self.context_cache is ContextCache.ENABLED,
         )
 

@@ -115,14 +115,22 @@ def test_a_rewritten_history_starts_from_an_anchor() -> None:  # spec: ANC-1, OW
 
 
 def test_an_anchor_leaves_the_last_slot_to_the_turn_closure() -> None:  # spec: ANC-1, OWN-5
-    world = world_of()
+    world = world_of(replace(OPTIONS, device_state_slots=2))
+    run(world, list(range(500, 520)), "b")
     first = run(world, prepared(range(100), anchors=(30, 60), closure=90))
+    # Two slots are beside the lane's, so one anchor is planned; one of them is another owner's.
     assert captures_of(world, first) == [
-        (CaptureOutcome.NO_STATE_SLOT, 30),
         (CaptureOutcome.NO_STATE_SLOT, 60),
         (CaptureOutcome.CAPTURED, 90),
     ]
-    assert kept(world) == [(1, "a", [(CLOSURE, 90), (ENDPOINT, 102)])]
+    assert kept(world)[1:] == [(2, "a", [(CLOSURE, 90), (ENDPOINT, 102)])]
+
+
+def test_with_one_slot_no_forward_is_cut_in_vain() -> None:  # spec: ANC-1
+    world = world_of()
+    first = run(world, prepared(range(100), anchors=(30, 60), closure=90))
+    assert captures_of(world, first) == [(CaptureOutcome.CAPTURED, 90)]
+    assert cuts_of(world, first) == [90, 100]
 
 
 def test_a_history_keeps_no_more_than_it_may() -> None:  # spec: ANC-1, CAP-3

@@ -113,8 +113,36 @@ def test_anchors_are_wanted_above_the_start(  # spec: ANC-1, ANC-3
     anchors: tuple[int, ...], closure: int | None, reuse: int, endpoint: int | None, wanted: Points
 ) -> None:
     candidate = candidate_of(anchors=anchors, closure=closure, reuse=reuse)
-    captures = wanted_captures(candidate, limit_anchors=2, endpoint_to_keep_tokens=endpoint)
+    captures = wanted_captures(
+        candidate, limit_anchors=2, limit_slots=3, endpoint_to_keep_tokens=endpoint
+    )
     assert points_of(captures) == wanted
+
+
+@pytest.mark.parametrize(
+    ("closure", "slots", "wanted"),
+    [
+        (40, 0, [(CLOSURE, 40)]),
+        (40, 1, [(CLOSURE, 40)]),
+        (40, 2, [(ANCHOR, 35), (CLOSURE, 40)]),
+        (40, 3, [(ANCHOR, 20), (ANCHOR, 35), (CLOSURE, 40)]),
+        (None, 0, []),
+        (None, 1, [(ANCHOR, 35)]),
+        (None, 2, [(ANCHOR, 20), (ANCHOR, 35)]),
+    ],
+)
+def test_no_more_are_planned_on_the_way_than_there_could_be_slots(  # spec: ANC-1, CAP-3
+    closure: int | None, slots: int, wanted: Points
+) -> None:
+    candidate = candidate_of(anchors=(20, 35), closure=closure)
+    captures = wanted_captures(candidate, limit_anchors=2, limit_slots=slots)
+    assert points_of(captures) == wanted
+
+
+def test_where_an_endpoint_was_no_slot_need_be_there() -> None:  # spec: ANC-3
+    candidate = candidate_of(anchors=(35,), reuse=30, source=(ENDPOINT, CONSUME))
+    captures = wanted_captures(candidate, limit_anchors=2, endpoint_to_keep_tokens=30)
+    assert points_of(captures) == [(ANCHOR, 30)]
 
 
 @pytest.mark.parametrize(

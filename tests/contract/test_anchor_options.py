@@ -45,7 +45,7 @@ def test_as_many_are_proposed_as_kept_unless_told_otherwise(  # spec: CFG-1, ANC
     anchors = resolved(long, automatic)
     assert (anchors.retained_count, anchors.automatic_count) == kept
     assert anchors.at_endpoints
-    assert anchors.endpoint_gain_tokens == 1_024
+    assert (anchors.endpoint_gain_tokens, anchors.slots_count) == (1_024, 1)
     assert not resolved(long, automatic, endpoints=False).at_endpoints
 
 
