@@ -181,8 +181,8 @@ class WatchedController:
 
 def _require_few_anchors(now: ControllerSnapshot, limit_count: int) -> None:
     """No history keeps more of its earlier points than it may (CAP-3, ANC-1)."""
-    lineages = (each.checkpoints for each in (*now.ledger.owners, *now.ledger.sequences))
-    for lineage in lineages:
+    owned = [owner.checkpoints for owner in now.ledger.owners]
+    for lineage in (*owned, *(sequence.checkpoints for sequence in now.ledger.sequences)):
         anchors = [c for c in lineage if c.summary.kind is CheckpointKind.LONG_ANCHOR]
         if len(anchors) > limit_count:
             raise InvariantBroken("CAP-3 anchors", f"{len(anchors)} kept, {limit_count} may be")
