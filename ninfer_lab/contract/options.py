@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from ninfer_lab.contract.anchor_options import NO_PRIVATE_ANCHORS, PrivateAnchors
 from ninfer_lab.contract.capacity import NO_HOST_ARENA, Capacity, HostArenaGeometry, KvPool
 from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.ids import SessionKey
@@ -158,6 +159,10 @@ class EngineOptions:
         host_kv_capacity_bytes: The packed Host KV arena; default 8 GiB, or what P contexts take
             where that is less.
         max_private_continuations: Private catalog slots P; default 2C.
+        max_long_anchors_per_continuation: Long anchors L that one history keeps; default 2.
+        automatic_private_anchors: Message boundaries N, from a prompt's end, proposed as anchors;
+            default L (ANC-1).
+        endpoint_anchors: Whether a long endpoint stays an anchor once it is continued (ANC-3).
         backend: A speculative backend's KV pool; `None` without one.
         kv_lease_growth: Whether output growth is leased in windows instead of reserved whole
             (ACT-4).
@@ -177,6 +182,9 @@ class EngineOptions:
     host_state_slots: int | None = None
     host_kv_capacity_bytes: int | None = None
     max_private_continuations: int | None = None
+    max_long_anchors_per_continuation: int | None = None
+    automatic_private_anchors: int | None = None
+    endpoint_anchors: bool = True
     backend: SpeculativeBackend | None = None
     kv_lease_growth: bool = False
     backfill: bool = False
@@ -246,13 +254,24 @@ class EngineOptions:
             backend=self.backend,
             page_bytes=page_bytes or KvPageBytes(main=0),
             state_image_bytes=state_image_bytes,
-            lease_window_tokens=(
-                max(LEASE_WINDOW_TOKENS, self.prefill_chunk_tokens)
-                if self.kv_lease_growth
-                else None
-            ),
+            lease_window_tokens=self._lease_window(),
             backfill=self.backfill,
             recency_eviction=self.recency_eviction,
+            anchors=self._anchors(extra_slots),
+        )
+
+    def _lease_window(self) -> int | None:
+        if not self.kv_lease_growth:
+            return None
+        return max(LEASE_WINDOW_TOKENS, self.prefill_chunk_tokens)
+
+    def _anchors(self, extra_slots: int) -> PrivateAnchors:
+        return PrivateAnchors.resolve(
+            max_long_anchors=self.max_long_anchors_per_continuation,
+            automatic=self.automatic_private_anchors,
+            at_endpoints=self.endpoint_anchors,
+            slots_count=extra_slots,
+            is_cache_enabled=self.context_cache is ContextCache.ENABLED,
         )
 
     def _host(self, name: str, given: int | None, default: int) -> int:
@@ -335,6 +354,7 @@ class ResolvedOptions:
         state_image_bytes: Of one whole StateImage, likewise.
         lease_window_tokens: Output tokens that growth is leased ahead by; `None` reserves the
             whole output (ACT-4).
+        anchors: What is kept and proposed of earlier points (ANC).
     """
 
     capacity: Capacity
@@ -350,6 +370,7 @@ class ResolvedOptions:
     lease_window_tokens: int | None
     backfill: bool
     recency_eviction: bool
+    anchors: PrivateAnchors = NO_PRIVATE_ANCHORS
 
     def coverage_tokens(self, pool: KvPool, frontier_tokens: int) -> int:
         """Tokens that a pool's KV must cover at a frontier of a continuation."""

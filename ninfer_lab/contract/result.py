@@ -124,7 +124,7 @@ class CaptureResult(NamedTuple):
 
     Attributes:
         checkpoint: What was captured, if it was.
-        replaced: The older rewrite checkpoint of the lineage that it took the place of.
+        replaced: The older checkpoint of the lineage that it took the place of.
     """
 
     outcome: CaptureOutcome

@@ -35,7 +35,13 @@ from ninfer_lab.contract.ids import (
 from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.options import ResolvedOptions, pages_of_tokens
 from ninfer_lab.contract.placement import LedgerSnapshot, RowTable
-from ninfer_lab.contract.plan import ActivationIntent, ResourcePlan
+from ninfer_lab.contract.plan import (
+    ActivationIntent,
+    CaptureOffer,
+    CaptureTerms,
+    PlannedCapture,
+    ResourcePlan,
+)
 from ninfer_lab.contract.result import (
     CaptureOutcome,
     CaptureResult,
@@ -57,9 +63,8 @@ from ninfer_lab.program.planning.ledger_readied import LedgerReadied
 from ninfer_lab.program.planning.named_owners import require_current, require_destination
 from ninfer_lab.program.planning.planning_session import ProgramSession
 from ninfer_lab.program.planning.resource_projection import entitled_tokens
-from ninfer_lab.program.storage.active_sequence import ActiveSequence
 from ninfer_lab.program.storage.ledger import Ledger
-from ninfer_lab.program.transactions.capture import capture
+from ninfer_lab.program.transactions.capture import CaptureOrder, capture
 from ninfer_lab.program.transactions.proven_plan import ProvenPlan
 from ninfer_lab.program.transactions.running_transaction import RunningTransaction
 from ninfer_lab.program.transactions.settlement import settle
@@ -227,7 +232,18 @@ class Program:
                 "REV-1 revision", f"{plan.assessment} does not hold at its own revision"
             )
         handle = SequenceHandle(id=SequenceId(next(self._ids)), lane=plan.intent.lane)
-        return ProvenPlan(plan=plan, lineage=projected.lineage, post=projected.post, handle=handle)
+        intent, start_tokens = plan.intent, plan.assessment.target.candidate.reuse_tokens
+        at_start = None
+        if intent.terms_at_start is not None:
+            planned = next(c for c in intent.captures if c.frontier_tokens == start_tokens)
+            at_start = self._order(planned, intent.terms_at_start)
+        return ProvenPlan(
+            plan=plan,
+            lineage=projected.lineage,
+            post=projected.post,
+            handle=handle,
+            capture_at_start=at_start,
+        )
 
     def _require_current(self, what: str, assessment: Assessment) -> None:
         if assessment.resource_revision != self._resource_revision:
@@ -285,34 +301,50 @@ class Program:
         sequence = self._ledger.sequence(handle)
         return begin_cut(self._ledger, self._machine, sequence, self._options)
 
-    def commit(self, handle: SequenceHandle) -> CaptureResult:
-        """The cut given out last has run; captures here if that was planned."""
+    def commit(self, handle: SequenceHandle) -> CaptureOffer | None:
+        """The cut given out last has run.
+
+        Returns:
+            What could be captured at the frontier that it has reached.
+        """
         sequence = self._ledger.sequence(handle)
         if commit_cut(self._ledger, sequence):
             self._require_no_transition("the end of a Fork pin")
             self._resource_revision += 1
-        return self._capture_planned(sequence)
+        return sequence.capture_offer()
 
     def accept(self, handle: SequenceHandle, token_id: int) -> None:
         """A drawn token joins the exact history."""
         self._ledger.sequence(handle).output.append(token_id)
 
-    def capture_planned(self, handle: SequenceHandle) -> CaptureResult:
-        """Captures the checkpoint planned at the current frontier, if one is and there is room."""
-        return self._capture_planned(self._ledger.sequence(handle))
+    def capture_offer(self, handle: SequenceHandle) -> CaptureOffer | None:
+        """What could be captured at the frontier where a sequence is."""
+        return self._ledger.sequence(handle).capture_offer()
 
-    def _capture_planned(self, sequence: ActiveSequence) -> CaptureResult:
-        planned = sequence.planned_capture()
-        if planned is None or sequence.pinned_read:
-            return CaptureResult(
-                outcome=CaptureOutcome.NOT_WANTED, frontier_tokens=sequence.frontier_tokens
-            )
+    def captured_at_start(self, handle: SequenceHandle) -> CaptureResult | None:
+        """What the admission itself has captured where the sequence starts."""
+        return self._ledger.sequence(handle).captured_at_start
+
+    def capture(self, handle: SequenceHandle, terms: CaptureTerms | None) -> CaptureResult:
+        """Takes the offer at a sequence's frontier up, if there is room.
+
+        Args:
+            terms: `None` where nothing was offered.
+        """
+        sequence = self._ledger.sequence(handle)
+        if terms is None:
+            return CaptureResult(CaptureOutcome.NOT_WANTED, sequence.frontier_tokens)
         self._require_no_transition("a capture")
-        checkpoint = CheckpointId(next(self._ids))
-        result = capture(self._ledger, self._machine, self._options, sequence, planned, checkpoint)
+        offer = sequence.capture_offer()
+        assert offer is not None, "only what is offered can be captured"
+        order = self._order(offer.planned, terms)
+        result = capture(self._ledger, self._machine, sequence, order)
         if result.outcome is CaptureOutcome.CAPTURED or result.replaced is not None:
             self._resource_revision += 1
         return result
+
+    def _order(self, planned: PlannedCapture, terms: CaptureTerms) -> CaptureOrder:
+        return CaptureOrder.of(self._options, planned, terms, CheckpointId(next(self._ids)))
 
     def finish(self, handle: SequenceHandle, end: SequenceEnd) -> Settlement:
         """Terminal settlement (ACT-5)."""

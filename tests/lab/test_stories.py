@@ -162,6 +162,9 @@ _stories = st.builds(
         ),
         kv_lease_growth=st.booleans(),
         backfill=st.booleans(),
+        max_long_anchors_per_continuation=st.none() | st.integers(1, 3),
+        automatic_private_anchors=st.none() | st.integers(0, 4),
+        endpoint_anchors=st.booleans(),
     ),
     steps=st.lists(_asks() | _repeats, min_size=1, max_size=3).map(tuple),
 )

@@ -30,6 +30,8 @@ from ninfer_lab.contract.options import (
 from ninfer_lab.contract.output import OutputRules
 from ninfer_lab.contract.prompt import (
     RAW_TOKENS,
+    AnchorOrigin,
+    AnchorProposal,
     PreparedPrompt,
     PromptIdentity,
     PromptInput,
@@ -83,6 +85,7 @@ def prepared(
     closure: int | None = None,
     replay: int | None = None,
     cuts: Sequence[int] = (),
+    anchors: Sequence[int] = (),
     template: str = RAW_TOKENS,
 ) -> PreparedPrompt:
     """A prompt with its boundaries, by hand.
@@ -91,6 +94,7 @@ def prepared(
         closure: Frontier of the turn closure.
         replay: Frontier of the response replay.
         cuts: Further frontiers at which any prefill must be cut.
+        anchors: Frontiers proposed as private anchors, ascending.
         template: Identity beside the tokens.
     """
     rewrites = {RewriteKind.TURN_CLOSURE: closure, RewriteKind.RESPONSE_REPLAY: replay}
@@ -102,6 +106,10 @@ def prepared(
             RewriteBoundary(kind=kind, frontier_tokens=at) for at, kind in boundaries
         ),
         rewrite_execution_frontiers=tuple(sorted({*cuts, *(at for at, _ in boundaries)})),
+        private_anchors=tuple(
+            AnchorProposal(frontier_tokens=at, origin=AnchorOrigin.MESSAGE_BOUNDARY)
+            for at in anchors
+        ),
     )
 
 
@@ -215,6 +223,7 @@ def engine_world(
     design: ControllerFactory = catalog_design,
     with_text: bool = False,
     lease_window_tokens: int | None = None,
+    endpoint_gain_tokens: int | None = None,
     watch: Watch = Watch.EVERY_CALL,
 ) -> EngineWorld:
     """An engine that a watcher holds to every law.
@@ -225,6 +234,7 @@ def engine_world(
         with_text: Whether tokens are code points.
         lease_window_tokens: Instead of the thousands that no world here has room for; counts only
             with `kv_lease_growth`.
+        endpoint_gain_tokens: Likewise, for an endpoint to become an anchor.
         watch: When it looks.
     """
     options = options or EngineOptions(max_context_tokens=256, prefill_chunk_tokens=128)
@@ -233,6 +243,9 @@ def engine_world(
     resolved = options.resolve(page_bytes, state_image_bytes=STATE_IMAGE_BYTES)
     if options.kv_lease_growth and lease_window_tokens is not None:
         resolved = replace(resolved, lease_window_tokens=lease_window_tokens)
+    if endpoint_gain_tokens is not None:
+        anchors = replace(resolved.anchors, endpoint_gain_tokens=endpoint_gain_tokens)
+        resolved = replace(resolved, anchors=anchors)
     clock = VirtualClock()
     machine = ContentMachine(resolved.capacity, clock, options.backend)
     controller = WatchedController(design(resolved, machine, BELIEF), machine, resolved, watch)

@@ -37,6 +37,8 @@ class Sequel(Enum):
     """Only the beginning of the answer comes back."""
     REWRITE = "rewrite"
     """Everything after the turn closure is new."""
+    EARLIER = "earlier"
+    """The last third of what was asked is new, so that only an older point can be shared."""
     AGAIN = "again"
     """The same prompt once more."""
 
@@ -57,11 +59,16 @@ class Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What a client asks beside the prompt."""
+    """What a client asks beside the prompt.
+
+    Attributes:
+        anchors: Frontiers proposed as private anchors, ascending; those beyond the prompt are not.
+    """
 
     output: int
     session: str | None
     mode: CacheMode = CacheMode.READ_WRITE
+    anchors: tuple[int, ...] = ()
 
 
 def stem(number: int, tokens: int) -> list[int]:
@@ -99,6 +106,7 @@ class Story:
     Args:
         options: The engine's.
         lease_window_tokens: See `engine_world`.
+        endpoint_gain_tokens: See `engine_world`.
         watch: How often laws and contents are looked at; at the least after every step.
 
     Attributes:
@@ -110,10 +118,14 @@ class Story:
         options: EngineOptions,
         *,
         lease_window_tokens: int | None = None,
+        endpoint_gain_tokens: int | None = None,
         watch: Watch = Watch.EVERY_CALL,
     ) -> None:
         self.world: EngineWorld = engine_world(
-            options, lease_window_tokens=lease_window_tokens, watch=watch
+            options,
+            lease_window_tokens=lease_window_tokens,
+            endpoint_gain_tokens=endpoint_gain_tokens,
+            watch=watch,
         )
         self.told: list[Told] = []
         self.refused_count = 0
@@ -152,6 +164,10 @@ class Story:
                 tokens, closure = [*tokens, *half, *fresh], len(tokens) + len(half)
             case Sequel.REWRITE:
                 tokens = [*tokens[:closure], *fresh]
+            case Sequel.EARLIER:
+                at = len(tokens) * 2 // 3
+                tokens, closure = [*tokens[:at], *fresh], None
+                cuts = tuple(cut for cut in cuts if cut <= at)
             case Sequel.AGAIN:
                 pass
         if len(tokens) < self._context_tokens:
@@ -221,6 +237,10 @@ class Story:
             return list(answer_to(told.prompt.tokens, wish.output))
 
     def _submit(self, prompt: PreparedPrompt, wish: Wish) -> None:
+        inside = tuple(at for at in wish.anchors if at < len(prompt.tokens))
+        prompt = replace(
+            prompt, private_anchors=prepared(prompt.tokens, anchors=inside).private_anchors
+        )
         try:
             request = self.world.submit(
                 prompt, output=wish.output, session=wish.session, mode=wish.mode

@@ -21,6 +21,7 @@ from ninfer_lab.contract.cache_controller import (
 )
 from ninfer_lab.contract.candidate import AdmissionRequest, ReusePath
 from ninfer_lab.contract.capacity import Occupancy
+from ninfer_lab.contract.checkpoint import CheckpointKind
 from ninfer_lab.contract.errors import InvariantBroken
 from ninfer_lab.contract.ids import RequestId, SequenceHandle
 from ninfer_lab.contract.options import CacheMode, ResolvedOptions
@@ -172,9 +173,19 @@ class WatchedController:
         told = self._design.occupancy()
         if told != now.ledger.occupancy:
             raise InvariantBroken("ACC-1 occupancy", f"told {told}, held {now.ledger.occupancy}")
+        _require_few_anchors(now, self._options.anchors.retained_count)
         self._machine.check_contents(now.ledger)
         self._seen = now
         self.checks_count += 1
+
+
+def _require_few_anchors(now: ControllerSnapshot, limit_count: int) -> None:
+    """No history keeps more of its earlier points than it may (CAP-3, ANC-1)."""
+    owned = [owner.checkpoints for owner in now.ledger.owners]
+    for lineage in (*owned, *(sequence.checkpoints for sequence in now.ledger.sequences)):
+        anchors = [c for c in lineage if c.summary.kind is CheckpointKind.LONG_ANCHOR]
+        if len(anchors) > limit_count:
+            raise InvariantBroken("CAP-3 anchors", f"{len(anchors)} kept, {limit_count} may be")
 
 
 def _require_lawful(request: AdmissionRequest, admission: Admitted) -> None:

@@ -16,7 +16,7 @@ class HeldPlaces:
     """Held for one transition.
 
     Attributes:
-        host_slots: For images to be demoted.
+        host_slots: For images to be demoted, and afterwards for one to be saved.
         extents: For pages to be demoted.
         device_slots: For the active image; at most one.
         device_pages: For restored pages and copied tails, by pool.
@@ -55,6 +55,11 @@ class HeldPlaces:
             self.device_pages[pool] = store.device_places.take(wanted)
             ledger.held_growth_pages[pool] = needs.growth_pages
 
+    def hold_saved_image(self) -> HostSlotId:
+        """Takes a Host slot for a copy of the image that the sequence will write over."""
+        self.host_slots = self._ledger.states.host_places.take(1)
+        return self.host_slots[0]
+
     def host_is_filled(self) -> None:
         """Replicas lie where the Host places were held."""
         self.host_slots, self.extents = (), ()
@@ -63,6 +68,11 @@ class HeldPlaces:
         """Replicas lie where the Device places were held, and growth is the sequence's own."""
         self.device_slots, self.device_pages = (), {}
         self._ledger.held_growth_pages = dict.fromkeys(self._ledger.kv, 0)
+
+    def give_back_saved_image(self) -> None:
+        """The copy has not arrived."""
+        self._ledger.states.host_places.give_back(self.host_slots)
+        self.host_slots = ()
 
     def give_back(self) -> None:
         """Nothing will fill what is still held."""

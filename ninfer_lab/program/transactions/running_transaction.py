@@ -13,7 +13,7 @@ from collections.abc import Generator
 
 from ninfer_lab.contract.capacity import KvPool
 from ninfer_lab.contract.errors import InvariantBroken
-from ninfer_lab.contract.ids import CheckpointRef, OwnerId, OwnerRef, TransactionId
+from ninfer_lab.contract.ids import CheckpointRef, HostSlotId, OwnerId, OwnerRef, TransactionId
 from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.placement import OpenTransition
 from ninfer_lab.contract.replicas import ReplicaSet
@@ -25,11 +25,15 @@ from ninfer_lab.contract.result import (
     OwnerEnd,
     ResourceResult,
 )
+from ninfer_lab.contract.target import StateTransition
 from ninfer_lab.contract.transaction import TransactionPhase
 from ninfer_lab.contract.transfer import Transfer
+from ninfer_lab.program.storage.active_sequence import ActiveSequence
+from ninfer_lab.program.storage.checkpoint_record import holdings_of
 from ninfer_lab.program.storage.ledger import Ledger
 from ninfer_lab.program.transactions import copies
 from ninfer_lab.program.transactions.activation import activate
+from ninfer_lab.program.transactions.capture import capture_on_host, spare_device_slots
 from ninfer_lab.program.transactions.held_places import HeldPlaces
 from ninfer_lab.program.transactions.proven_plan import ProvenPlan
 
@@ -61,6 +65,7 @@ class RunningTransaction:
         self._evicted: list[OwnerEnd] = []
         self._degraded: list[OwnerChange] = []
         self._cancelled = False
+        self._saved_at: HostSlotId | None = None
         self._result: ResourceResult | None = None
         self._steps = self._journey()
 
@@ -125,6 +130,7 @@ class RunningTransaction:
                 copies.restoration(self._ledger, self._lineage.source, self._post, self._held)
             )
             self._stable_boundary()
+            yield from self._save_image_at_start()
             return self._commit()
         except _Stopped as stopped:
             return self._abort(stopped)
@@ -147,6 +153,33 @@ class RunningTransaction:
         except Exception as error:  # the machine's own: its destinations hold nothing now
             detail = f"{transfer.direction.value}: {type(error).__name__}: {error}"
             raise _Stopped(AbortCause.COPY_FAILED, detail) from error
+
+    def _save_image_at_start(self) -> Generator[None]:
+        """A copy on the Host of the image that the sequence goes on in, where an anchor is wanted
+        there, no Device slot is to spare for it and a Host slot is (ANC-3). It is optional: a copy
+        that does not arrive is none.
+        """
+        ledger, source = self._ledger, self._lineage.source
+        if self._proven.capture_at_start is None or source is None or not self._lacks_slot():
+            return
+        if not ledger.states.host_places.free_count:
+            return
+        self._saved_at = self._held.hold_saved_image()
+        try:
+            yield from self._copied(copies.saved_image(ledger, source, self._held, self._saved_at))
+        except _Stopped:
+            self._held.give_back_saved_image()
+            self._saved_at = None
+        self._stable_boundary()
+
+    def _lacks_slot(self) -> bool:
+        """Whether the sequence will start in place, with no Device slot beside it to spare."""
+        ledger, post = self._ledger, self._post
+        if post.state not in (StateTransition.MOVE, StateTransition.RESTORE):
+            return False
+        lineage = holdings_of(self._lineage.kept).images | ledger.lineage_images
+        held_slots = (lineage & ledger.states.on_device).bit_count() + 1
+        return spare_device_slots(ledger, held_slots, ledger.free_lanes - 1) < 1
 
     # ── what each phase does ────────────────────────────────────────────────────────────────────
 
@@ -182,9 +215,10 @@ class RunningTransaction:
             assert current is not None, "a claimed owner stays until the transition takes it"
             self._ledger.continuations.remove(current.ref)
             consumed = OwnerEnd(ref=before, deleted=self._lineage.ended)
-        activate(self._ledger, self._machine, self._proven, self._held)
+        sequence = activate(self._ledger, self._machine, self._proven, self._held)
         self._held.device_is_filled()
         self._ledger.drop(ReplicaSet(self._post.destined & ~self._post.committed))
+        self._capture_saved(sequence)
         self.phase = TransactionPhase.COMMITTED
         return Committed(
             handle=self._proven.handle,
@@ -198,6 +232,15 @@ class RunningTransaction:
             ),
             resource_revision=self._proven.plan.resource_revision + 1,
         )
+
+    def _capture_saved(self, sequence: ActiveSequence) -> None:
+        """The image saved to the Host becomes an anchor of the lineage, if its tails can part."""
+        order, ledger = self._proven.capture_at_start, self._ledger
+        if order is None or self._saved_at is None:
+            return
+        saved = ledger.states.create_on_host(self._saved_at)
+        self._held.host_is_filled()
+        sequence.captured_at_start = capture_on_host(ledger, self._machine, sequence, order, saved)
 
     def _copy_tails(self) -> None:
         """Partial tails that somebody else keeps, copied for the new writer."""
