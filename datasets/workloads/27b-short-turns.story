@@ -15,7 +15,7 @@ repeat 3 rounds over user-1..user-12
     prompt: question-{item}-{round}[180]
     answer: answer-{item}-{round}[24]
 
-repeat 2 rounds over user-2, user-5, user-7, user-11
+repeat 2 rounds over user-2 user-5 user-7 user-11
   tokens {item}
     prompt: late-{item}-{round}[420]
     answer: late-answer-{item}-{round}[24]
