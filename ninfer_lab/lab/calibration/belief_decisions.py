@@ -184,9 +184,7 @@ def _decided(
 def _under(
     problem: DecisionProblem, belief: MachineCostModel, truth: MachineCostModel
 ) -> DecidedUnderBelief | None:
-    return decide_under(
-        problem, belief.work_ns, truth.work_ns, target_budget=STUDY_BUDGET_TARGETS
-    )
+    return decide_under(problem, belief.work_ns, truth.work_ns, target_budget=STUDY_BUDGET_TARGETS)
 
 
 @contextmanager

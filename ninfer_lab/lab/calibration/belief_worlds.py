@@ -148,9 +148,7 @@ class BeliefComparison:
     @property
     def lost_ns(self) -> int:
         """Sum of times to first token under the belief, less that of the planner that is right."""
-        return sum(
-            (pair.other.ttft_ns or 0) - (pair.right.ttft_ns or 0) for pair in self.pairs
-        )
+        return sum((pair.other.ttft_ns or 0) - (pair.right.ttft_ns or 0) for pair in self.pairs)
 
     def __str__(self) -> str:
         flip = self.first_flip

@@ -95,14 +95,17 @@ def published_case() -> PublishedCase:
         beliefs=(
             Belief(name="right", model=truth),
             Belief(name=GENERIC, model=generic),
-            Belief(name="right link, generic prefill", model=replace(truth, prefill=generic.prefill)),
-            Belief(name="generic link, right prefill", model=replace(truth, transfer=generic.transfer)),
-            Belief(name="RTX 5090, nvfp4", model=other),
+            Belief(name="generic link alone", model=replace(truth, transfer=generic.transfer)),
+            Belief(name="generic prefill alone", model=replace(truth, prefill=generic.prefill)),
+            Belief(name="RTX 5090", model=other),
+            Belief(name="RTX 5090 prefill alone", model=replace(truth, prefill=other.prefill)),
         ),
     )
 
 
-def wrong_by(model: MachineCostModel, *, link: float = 1.0, prefill: float = 1.0) -> MachineCostModel:
+def wrong_by(
+    model: MachineCostModel, *, link: float = 1.0, prefill: float = 1.0
+) -> MachineCostModel:
     """A belief in which copies, or prefill, take so many times what they do in another.
 
     Args:

@@ -8,15 +8,25 @@ replaced is `cost.preset_file`'s.
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
 from ninfer_lab.contract.fixed_point import Q32_ONE
 from ninfer_lab.contract.machine_work import TransferDirection
-from ninfer_lab.cost.machine_cost_model import MachineCostModel
+from ninfer_lab.cost.machine_cost_model import (
+    CoefficientOrigin,
+    CoefficientSource,
+    MachineCostModel,
+)
 from ninfer_lab.cost.preset_file import read_presets, shipped_presets, write_presets
-from ninfer_lab.cost.presets import PrefillPreset, PresetTable, Provenance, resolve_cost_model
+from ninfer_lab.cost.presets import (
+    GENERIC,
+    PrefillPreset,
+    PresetTable,
+    Provenance,
+    resolve_cost_model,
+)
 from ninfer_lab.lab.calibration.component import (
     MeasuredPrefill,
     MeasuredTransfers,
@@ -27,6 +37,9 @@ from ninfer_lab.lab.calibration.judgement import Judgement
 
 COMMAND = "ninfer-lab calibrate"
 """What measured entries name as their source."""
+
+THIS = "this calibration"
+"""What stands for a file's name in a belief that was measured and not read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,13 +133,31 @@ class Calibration:
         Raises:
             PresetError: Not run from a checkout, where the shipped presets are.
         """
-        measured = self.into(PresetTable(file_name="this calibration", machines=()))
         return resolve_cost_model(
             hardware_class=self.measured_on.hardware_class,
-            signature=self.measured_on.signature or "generic",
+            signature=self.measured_on.signature or GENERIC,
             shipped=shipped_presets(),
-            user=measured,
+            user=self.into(PresetTable(file_name=THIS, machines=())),
         )
+
+    def fitted(self) -> MachineCostModel:
+        """What was measured, accepted or not, and presets for the rest: for looking at a fit, not
+        for planning by it.
+
+        Raises:
+            PresetError: As `belief`.
+        """
+        model, hardware_class = self.belief(), self.measured_on.hardware_class
+        origin, signature = CoefficientOrigin.FILE, self.measured_on.signature
+        source = CoefficientSource(
+            origin=origin, hardware_class=hardware_class, signature=None, file_name=THIS
+        )
+        if self.transfers is not None:
+            model = replace(model, transfer=self.transfers.timings, transfer_source=source)
+        if self.prefill is not None:
+            prefill_source = replace(source, signature=signature)
+            model = replace(model, prefill=self.prefill.timing, prefill_source=prefill_source)
+        return model
 
     @property
     def _judgements(self) -> tuple[tuple[str, Judgement], ...]:

@@ -54,6 +54,11 @@ class FirstToken:
         """The same of the time to first token."""
         return self.predicted_ns / self.ttft_ns - 1.0
 
+    @property
+    def unpriced_ns(self) -> int:
+        """Planning, bookkeeping and drawing: what no price speaks of."""
+        return self.ttft_ns - self.machine_ns
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstTokens:
@@ -72,6 +77,7 @@ class FirstTokens:
             "moved_KiB": pl.Float64,
             "predicted_ms": pl.Float64,
             "machine_ms": pl.Float64,
+            "unpriced_ms": pl.Float64,
             "ttft_ms": pl.Float64,
             "machine_error": pl.Float64,
             "ttft_error": pl.Float64,
@@ -87,6 +93,7 @@ class FirstTokens:
                 "moved_KiB": sum(b.payload_bytes for b in one.work.transfers) / 1024,
                 "predicted_ms": one.predicted_ns / 1e6,
                 "machine_ms": one.machine_ns / 1e6,
+                "unpriced_ms": one.unpriced_ns / 1e6,
                 "ttft_ms": one.ttft_ns / 1e6,
                 "machine_error": one.machine_error,
                 "ttft_error": one.ttft_error,

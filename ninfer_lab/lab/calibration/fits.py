@@ -27,12 +27,14 @@ BOX_SLACK = 1.25
 """A coefficient alone never explains more than the whole of its fastest point, give or take noise;
 the box ends this much above."""
 
-CELLS_COUNT = 16
+CELLS_COUNT = 12
 """Cells on each axis of the box."""
 
-REFINEMENTS_COUNT = 8
-"""Times that the box shrinks to a quarter around the best corner: 4^-8 of it is below a millionth
-of a coefficient's bound."""
+SHRINKAGE = 3
+"""The box shrinks to a third around its best corner: two cells stay on either side of it."""
+
+REFINEMENTS_COUNT = 10
+"""Times that it shrinks: a cell is below two millionths of a coefficient's bound then."""
 
 
 class TimedBatch(NamedTuple):
@@ -69,7 +71,7 @@ def fit_transfer(batches: Sequence[TimedBatch]) -> TransferTiming:
         losses = ((predicted / took - 1.0) ** 2).sum(axis=-1)
         cell = np.unravel_index(int(losses.argmin()), losses.shape)
         best = axes[np.arange(3), cell]
-        width = width / 4
+        width = width / SHRINKAGE
         low = np.clip(best - width / 2, 0.0, bounds - width)
     batch, operation, byte = best
     return TransferTiming(
