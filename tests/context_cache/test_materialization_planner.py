@@ -170,9 +170,7 @@ def test_a_protected_owner_is_in_no_target() -> None:  # spec: TGT-2
     assert decision.chosen is not None
 
 
-def test_without_a_vacant_slot_somebody_goes() -> (
-    None
-):  # spec: CAP-3, SRCH-5
+def test_without_a_vacant_slot_somebody_goes() -> None:  # spec: CAP-3, SRCH-5
     world, owner = roomy()
     vacant, full = (
         taken(world, world.request(range(600, 640)), [], [owner], vacant=vacant)

@@ -44,7 +44,7 @@ class Residual:
     @property
     def error(self) -> float:
         """Part of the measured time that the prediction is too long, or if negative too short."""
-        return self.predicted_ns / self.measured_ns - 1.0
+        return (self.predicted_ns - self.measured_ns) / self.measured_ns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

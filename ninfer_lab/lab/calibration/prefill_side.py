@@ -14,6 +14,7 @@ from pathlib import Path
 from random import Random
 
 import torch
+from torch import Tensor
 
 from ninfer_kernels.kernel_set import kernels_for
 from ninfer_lab.contract.capacity import NO_HOST_ARENA, KvPool
@@ -93,6 +94,11 @@ class PrefillSide:
                 read = self._slots.get(start, slot)
                 self._forward(start, end, read, slot, is_last=False)
             self._slots[frontier], reached_tokens = slot, frontier
+
+    @property
+    def last_logits(self) -> Tensor | None:
+        """What the first token behind the prefill measured last was drawn from."""
+        return self._machine.last_logits
 
     def measurer(self, point: PrefillPoint) -> Callable[[], int]:
         """Runs the prefill once and says what the machine took for it, ns."""

@@ -29,8 +29,8 @@ FILL_SEED = 11
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Tiers:
-    """Tensors of one shape."""
+class Tiers:
+    """Tensors of one shape on both sides."""
 
     device: DeviceTensors
     host: HostTensors
@@ -54,6 +54,10 @@ class TransferSide:
             shape: _tiers([p for p in points if p.shape == shape], shape, device)
             for shape in {point.shape for point in points}
         }
+
+    def tiers_of(self, shape: CopyShape) -> Tiers:
+        """What the copies of a shape are made between, for looking at."""
+        return self._tiers[shape]
 
     def measurer(self, point: TransferPoint) -> Callable[[], int]:
         """Runs the batch once and says what it took, ns."""
@@ -100,7 +104,7 @@ def _pages(point: TransferPoint, page_granules: int) -> Iterator[PageTransfer]:
         )
 
 
-def _tiers(points: Sequence[TransferPoint], shape: CopyShape, device: torch.device) -> _Tiers:
+def _tiers(points: Sequence[TransferPoint], shape: CopyShape, device: torch.device) -> Tiers:
     across = [p for p in points if p.direction is not TransferDirection.D2D]
     pages = max((p.pages_count for p in across), default=0)
     images = max((p.images_count for p in points), default=0)
@@ -118,4 +122,4 @@ def _tiers(points: Sequence[TransferPoint], shape: CopyShape, device: torch.devi
     for tensor in (on_host.kv_arena, on_host.conv_history, on_host.recurrent, on_device.kv_pages):
         words = tensor.view(-1).view(torch.int32)
         words.random_(generator=torch.Generator(tensor.device).manual_seed(FILL_SEED))
-    return _Tiers(device=on_device, host=on_host)
+    return Tiers(device=on_device, host=on_host)
