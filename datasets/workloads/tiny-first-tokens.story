@@ -10,27 +10,22 @@ options
   kv_capacity_tokens: 8192
   max_private_continuations: 12
 
-repeat 3 rounds over a-1..a-4
+repeat 2 rounds over a-1..a-4
   tokens {item}
     prompt: short-{item}-{round}[70]
     answer: said-{item}-{round}[3]
 
-repeat 3 rounds over b-1..b-3
+repeat 2 rounds over b-1..b-3
   tokens {item}
     prompt: long-{item}-{round}[700]
     answer: said-{item}-{round}[3]
 
-repeat 3 rounds over c-1..c-4
+repeat 2 rounds over c-1..c-2
   tokens {item}
     prompt: middle-{item}-{round}[260]
     answer: said-{item}-{round}[3]
 
-repeat 2 rounds over a-1 b-1 c-1 a-2 b-2 c-2
+repeat 1 rounds over a-1 b-1 c-1 a-2 b-2 c-2
   tokens {item}
-    prompt: late-{item}-{round}[150]
-    answer: late-said-{item}-{round}[3]
-
-repeat 1 rounds over x-1..x-4
-  tokens
-    prompt: alone-{item}[1200]
-    answer: said-{item}[3]
+    prompt: late-{item}[150]
+    answer: late-said-{item}[3]

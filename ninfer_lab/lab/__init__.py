@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.calibration.beliefs import wrong_by as wrong_by
     from ninfer_lab.lab.calibration.calibrate import CalibrationRequest as CalibrationRequest
     from ninfer_lab.lab.calibration.calibrate import calibrate as calibrate
-    from ninfer_lab.lab.calibration.first_token import first_tokens as first_tokens
+    from ninfer_lab.lab.calibration.first_token import time_first_tokens as time_first_tokens
     from ninfer_lab.lab.chat import Chat as Chat
     from ninfer_lab.lab.faults.fault import Fault as Fault
     from ninfer_lab.lab.faults.faulty_machine import breaking as breaking
@@ -84,12 +84,12 @@ _HOME_OF_NAME = {
     "demoting": "lab.wanted",
     "evicting": "lab.wanted",
     "fault_table": "lab.faults.trial",
-    "first_tokens": "lab.calibration.first_token",
     "open_engine": "lab.serving",
     "published_case": "lab.calibration.beliefs",
     "read_trace": "lab.traces.reading",
     "replay": "lab.traces.replay",
     "study_beliefs": "lab.calibration.belief_decisions",
+    "time_first_tokens": "lab.calibration.first_token",
     "tiny_checkpoint": "lab.serving",
     "trained_world": "lab.faults.trained_world",
     "wrong_by": "lab.calibration.beliefs",
@@ -141,7 +141,6 @@ __all__ = [
     "explain",
     "fault_table",
     "figures",
-    "first_tokens",
     "laws",
     "open_engine",
     "published_case",
@@ -150,6 +149,7 @@ __all__ = [
     "stories",
     "study_beliefs",
     "tables",
+    "time_first_tokens",
     "tiny_checkpoint",
     "trained_world",
     "transition_trials",

@@ -9,7 +9,6 @@ decision is searched.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 
@@ -19,7 +18,7 @@ from ninfer_lab.cost.machine_cost_model import MachineCostModel
 from ninfer_lab.engine.decision_problem import DecisionProblem
 from ninfer_lab.engine.decision_under_belief import DecidedUnderBelief, decide_under
 from ninfer_lab.lab.calibration.beliefs import Belief
-from ninfer_lab.lab.calibration.samples import Tick
+from ninfer_lab.lab.calibration.progress import progress
 from ninfer_lab.lab.planner_problems import SMALL, Shape
 from ninfer_lab.lab.regret import Family, problems
 
@@ -154,7 +153,7 @@ def study_beliefs(
         for problem in islice(problems(family), problem_count)
     ]
     flips: list[Flip] = []
-    with _bar(len(posed), shows_progress) as tick:
+    with progress("decisions", len(posed), is_shown=shows_progress) as tick:
         for family, problem in posed:
             flips.extend(_decided(family, problem, truth, beliefs))
             tick()
@@ -185,18 +184,3 @@ def _under(
     problem: DecisionProblem, belief: MachineCostModel, truth: MachineCostModel
 ) -> DecidedUnderBelief | None:
     return decide_under(problem, belief.work_ns, truth.work_ns, target_budget=STUDY_BUDGET_TARGETS)
-
-
-@contextmanager
-def _bar(total: int, shows_progress: bool) -> Iterator[Tick]:
-    if not shows_progress:
-        yield lambda: None
-        return
-    from tqdm import tqdm  # an extra
-
-    with tqdm(total=total, desc="decisions", unit="problem", leave=False) as bar:
-
-        def tick() -> None:
-            bar.update()
-
-        yield tick

@@ -9,7 +9,7 @@ decides nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from ninfer_lab.contract.search_report import TargetVerdict
 from ninfer_lab.cost.machine_cost_model import MachineCostModel
 from ninfer_lab.lab import worlds
 from ninfer_lab.lab.calibration.beliefs import Belief
+from ninfer_lab.lab.calibration.progress import progress
 from ninfer_lab.lab.world import Machine, Run, World
 
 
@@ -170,18 +171,25 @@ def at_truth(world: World, truth: MachineCostModel) -> World:
     return replace(world, truth=timing, belief=truth)
 
 
-def compare_beliefs(world: World, beliefs: Iterable[Belief]) -> tuple[BeliefComparison, ...]:
+def compare_beliefs(
+    world: World, beliefs: Sequence[Belief], *, shows_progress: bool = True
+) -> tuple[BeliefComparison, ...]:
     """Runs a simulated world once as it is, and once for each belief.
 
     Args:
         world: Its own belief is what the others are compared with.
         beliefs: The truth stays the world's.
+        shows_progress: Whether a bar is drawn.
     """
-    right = worlds.run(world, Machine.SIMULATED)
-    return tuple(
-        _compared(right, worlds.run(replace(world, belief=each.model), Machine.SIMULATED), each)
-        for each in beliefs
-    )
+    compared: list[BeliefComparison] = []
+    with progress("runs", 1 + len(beliefs), is_shown=shows_progress) as tick:
+        right = worlds.run(world, Machine.SIMULATED)
+        tick()
+        for each in beliefs:
+            other = worlds.run(replace(world, belief=each.model), Machine.SIMULATED)
+            compared.append(_compared(right, other, each))
+            tick()
+    return tuple(compared)
 
 
 def comparison_table(comparisons: Iterable[BeliefComparison]) -> pl.DataFrame:

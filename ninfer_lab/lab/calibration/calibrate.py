@@ -7,8 +7,7 @@ comes of a run is a `Calibration`; nothing is written here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -24,7 +23,8 @@ from ninfer_lab.lab.calibration.grid import (
     prefill_grid,
     transfer_grid,
 )
-from ninfer_lab.lab.calibration.samples import Measurer, Rounds, Tick, take_samples
+from ninfer_lab.lab.calibration.progress import progress
+from ninfer_lab.lab.calibration.samples import Measurer, Rounds, take_samples
 
 ROUND_SEED = 11
 """Of the order of points in each round."""
@@ -126,17 +126,18 @@ def calibrate(
     request = request or CalibrationRequest()
     chosen_transfer, chosen_prefill = _points(request)
     machine = bench or _tensor_bench(request)
+    is_shown = request.shows_progress
     transfers = prefill = None
     if chosen_transfer:
         rounds = request.effort.transfer
         measurers = machine.transfer_measurers(chosen_transfer)
-        with _bar("copies", len(measurers) * rounds.count, request) as tick:
+        with progress("copies", len(measurers) * rounds.count, is_shown=is_shown) as tick:
             samples = take_samples(measurers, rounds, ROUND_SEED, tick)
         transfers = MeasuredTransfers.of(samples)
     if chosen_prefill:
         rounds = request.effort.prefill
         prefill_measurers = machine.prefill_measurers(chosen_prefill)
-        with _bar("prefill", len(prefill_measurers) * rounds.count, request) as tick:
+        with progress("prefill", len(prefill_measurers) * rounds.count, is_shown=is_shown) as tick:
             prefill_samples = take_samples(prefill_measurers, rounds, ROUND_SEED, tick)
         prefill = MeasuredPrefill.of(prefill_samples)
     return Calibration(measured_on=machine.measured_on, transfers=transfers, prefill=prefill)
@@ -181,18 +182,3 @@ def _tensor_bench(request: CalibrationRequest) -> MachineBench:
     from ninfer_lab.lab.calibration.tensor_bench import TensorBench  # torch
 
     return TensorBench(checkpoint=request.checkpoint, device=request.device, dtype=request.dtype)
-
-
-@contextmanager
-def _bar(suite: str, total: int, request: CalibrationRequest) -> Iterator[Tick]:
-    if not request.shows_progress:
-        yield lambda: None
-        return
-    from tqdm import tqdm  # an extra
-
-    with tqdm(total=total, desc=suite, unit="times", leave=False, mininterval=0.5) as bar:
-
-        def tick() -> None:
-            bar.update()
-
-        yield tick

@@ -9,7 +9,7 @@ price. Reads events; predicts nothing that a planner would not.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -24,6 +24,9 @@ from ninfer_lab.contract.ids import RequestId
 from ninfer_lab.contract.machine_work import MachineWork
 from ninfer_lab.contract.work import ForwardPhase
 from ninfer_lab.cost.machine_cost_model import MachineCostModel
+from ninfer_lab.lab import worlds
+from ninfer_lab.lab.calibration.progress import progress
+from ninfer_lab.lab.world import Machine, World
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +122,31 @@ class FirstTokens:
             row["mean of |error|"] = table[column].abs().mean()
             rows.append(row)
         return pl.DataFrame(rows).with_columns(pl.selectors.float().round(3))
+
+
+def time_first_tokens(
+    world: World, belief: MachineCostModel, *, runs_count: int = 3, shows_progress: bool = True
+) -> FirstTokens:
+    """Tells a world's story to real tensors in wall time, again and again, by a planner that holds
+    the belief.
+
+    Args:
+        world: One with a checkpoint.
+        belief: What the planner holds, and what predictions are made from.
+        runs_count: Each from an empty cache.
+        shows_progress: Whether a bar is drawn.
+
+    Raises:
+        OptionsError: A world that no tensors stand behind.
+    """
+    found: list[FirstToken] = []
+    believing = replace(world, belief=belief)
+    with progress("runs", runs_count, is_shown=shows_progress) as tick:
+        for _ in range(runs_count):
+            run = worlds.run(believing, Machine.TORCH_WALL_TIME)
+            found += first_tokens(run.events, belief).each
+            tick()
+    return FirstTokens(each=tuple(found))
 
 
 def first_tokens(events: Iterable[Event], belief: MachineCostModel) -> FirstTokens:

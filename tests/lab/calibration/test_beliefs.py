@@ -156,7 +156,7 @@ def compared() -> tuple[BeliefComparison, ...]:
     world = worlds.named("27b-short-turns")
     story = stories.parse(f"story t?\nsetting 27b\n{BODY}")
     world = at_truth(replace(world, story=story), TRUTH)
-    return compare_beliefs(world, [RIGHT, FAR_OFF])
+    return compare_beliefs(world, [RIGHT, FAR_OFF], shows_progress=False)
 
 
 def test_the_same_belief_gives_the_same_run() -> None:

@@ -17,7 +17,6 @@ from lab.calibration.synthetic_bench import (
 )
 from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.machine_work import TransferDirection
-from ninfer_lab.cost import preset_file
 from ninfer_lab.cost.machine_cost_model import CoefficientOrigin
 from ninfer_lab.cost.preset_file import read_presets, shipped_presets, write_presets
 from ninfer_lab.cost.presets import (
@@ -40,8 +39,8 @@ from ninfer_lab.lab.calibration.command import CalibrateCommand
 QUICK = CalibrationRequest(is_quick=True, shows_progress=False)
 
 
-def calibrated(bench: SyntheticBench | None = None, **changes: Suite) -> Calibration:
-    return calibrate(replace(QUICK, **changes), bench=bench or SyntheticBench())
+def calibrated(bench: SyntheticBench | None = None, suite: Suite = Suite.ALL) -> Calibration:
+    return calibrate(replace(QUICK, suite=suite), bench=bench or SyntheticBench())
 
 
 def test_a_machine_that_keeps_the_laws_is_found_and_accepted() -> None:  # spec: COST-3, COST-4
@@ -191,7 +190,7 @@ def test_a_write_that_fails_half_way_leaves_the_old_file(
     def full(descriptor: int) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr(preset_file.os, "fsync", full)
+    monkeypatch.setattr("os.fsync", full)
     with pytest.raises(OSError, match="no space left"):
         calibrated().write(path)
     assert path.read_bytes() == before

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
 from lab.calibration.synthetic_bench import SyntheticBench
 from ninfer_lab.contract.ids import RequestId
@@ -23,6 +25,14 @@ PNG = b"\x89PNG"
 def calibration(suite: Suite = Suite.ALL) -> Calibration:
     request = CalibrationRequest(suite=suite, is_quick=True, shows_progress=False)
     return calibrate(request, bench=SyntheticBench(noise=0.05))
+
+
+def x_of(line: Line2D) -> list[float]:
+    return [float(x) for x in np.asarray(line.get_xdata())]
+
+
+def y_of(line: Line2D) -> list[float]:
+    return [float(y) for y in np.asarray(line.get_ydata())]
 
 
 def axes_of(figure: Picture) -> list[Axes]:
@@ -79,10 +89,10 @@ def test_what_wrongness_costs_is_drawn_by_its_factor() -> None:
     )
     share, lost = axes_of(figures.wrongness(study, {"x10": 10.0, "x1": 1.0}))
     drawn = {line.get_label(): line for line in share.lines}
-    assert list(drawn["short contexts"].get_xdata()) == [1.0, 10.0]
-    assert list(drawn["short contexts"].get_ydata()) == [0.0, 100.0]
-    assert list(drawn["long contexts"].get_ydata()) == [0.0, 0.0]
-    assert [list(line.get_ydata()) for line in lost.lines[:2]] == [[0.0, 0.0], [0.0, 50.0]]
+    assert x_of(drawn["short contexts"]) == [1.0, 10.0]
+    assert y_of(drawn["short contexts"]) == [0.0, 100.0]
+    assert y_of(drawn["long contexts"]) == [0.0, 0.0]
+    assert [y_of(line) for line in lost.lines[:2]] == [[0.0, 0.0], [0.0, 50.0]]
 
 
 def test_first_tokens_are_drawn_against_both_times() -> None:
@@ -101,7 +111,7 @@ def test_first_tokens_are_drawn_against_both_times() -> None:
     )
     beside, spread = axes_of(figures.foreseen(tokens, title="t"))
     drawn = {line.get_label(): line for line in beside.lines}
-    assert list(drawn["the machine's part"].get_xdata()) == [2.0, 4.0]
-    assert list(drawn["arrival to first token"].get_xdata()) == [4.0, 8.0]
-    errors = [list(line.get_xdata()) for line in spread.lines[:2]]
+    assert x_of(drawn["the machine's part"]) == [2.0, 4.0]
+    assert x_of(drawn["arrival to first token"]) == [4.0, 8.0]
+    errors = [x_of(line) for line in spread.lines[:2]]
     assert errors == [[-50.0, -50.0], [-75.0, -75.0]]
