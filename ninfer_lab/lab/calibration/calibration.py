@@ -60,7 +60,7 @@ class MeasuredOn:
     day: date
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Calibration:
     """One run.
 
@@ -204,6 +204,10 @@ class Calibration:
                 f" {named['pair_ns']:.3f} ns a pair"
             )
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        # A notebook keeps a value's repr beside its picture, and the samples are a hundred kB of it.
+        return str(self)
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
