@@ -9,7 +9,7 @@ from random import Random
 
 from ninfer_lab.contract.device_timing import PrefillTiming, TransferTiming, TransferTimings
 from ninfer_lab.lab.calibration.calibration import MeasuredOn
-from ninfer_lab.lab.calibration.grid import PrefillPoint, TransferPoint
+from ninfer_lab.lab.calibration.grid import Part, PrefillPoint, TransferPoint
 
 TRANSFERS = TransferTimings(
     d2h=TransferTiming(batch_ns=50_000, operation_ns=7_000, ns_per_byte_q32=180_000_000),
@@ -30,11 +30,13 @@ class SyntheticBench:
     Attributes:
         noise: A measurement is off by up to this part, either way.
         bend: Long copies take so many times what the law says: a machine that the law does not fit.
+        held_out_bend: The same of prefills that are held out.
         asked: Points in the order they were measured.
     """
 
     noise: float = 0.0
     bend: float = 1.0
+    held_out_bend: float = 1.0
     transfers: TransferTimings = TRANSFERS
     prefill: PrefillTiming = PREFILL
     seed: int = 1
@@ -70,7 +72,10 @@ class SyntheticBench:
         random = Random(self.seed)
 
         def measurer(point: PrefillPoint) -> Callable[[], int]:
-            return lambda: self._took(point, self.prefill.elapsed_ns(point.work), random)
+            law_ns: float = self.prefill.elapsed_ns(point.work)
+            if point.part is Part.HELD_OUT:
+                law_ns *= self.held_out_bend
+            return lambda: self._took(point, law_ns, random)
 
         return [(point, measurer(point)) for point in points]
 

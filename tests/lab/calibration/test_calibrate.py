@@ -89,6 +89,16 @@ def test_a_machine_that_the_law_does_not_fit_is_rejected() -> None:
     assert shown.transfer == found.transfers.timings, "but can be looked at"
 
 
+def test_held_out_points_have_no_say_in_the_fit() -> None:
+    """Whatever held-out prefills take, the coefficients are the same; only the verdict is not."""
+    quiet = calibrated(suite=Suite.PREFILL)
+    odd = calibrated(SyntheticBench(held_out_bend=2.0), suite=Suite.PREFILL)
+    assert quiet.prefill is not None
+    assert odd.prefill is not None
+    assert odd.prefill.timing == quiet.prefill.timing
+    assert odd.prefill.judgement.faults[0].startswith("held out: relative error 50%")
+
+
 def test_a_suite_alone_measures_nothing_else() -> None:
     bench = SyntheticBench()
     found = calibrated(bench, suite=Suite.PREFILL)

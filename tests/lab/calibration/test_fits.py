@@ -104,3 +104,14 @@ def test_errors_count_as_parts_of_their_time() -> None:
     errors = [found.elapsed_ns(work) / took_ns - 1 for work, took_ns in one_each]
     assert abs(errors[0]) < 0.2
     assert abs(errors[1]) < 0.2
+
+
+def test_a_short_batch_weighs_as_much_as_a_long_one() -> None:
+    """Batches that no roofline explains: long ones twice as slow a byte as middle ones. A fit of
+    absolute errors would serve the long ones alone.
+    """
+    misfit = [TimedBatch(1_000_000, 1, 1_000_000.0), TimedBatch(100_000_000, 1, 200_000_000.0)]
+    found = fit_transfer(misfit)
+    errors = [found.elapsed_ns(payload, 1) / took_ns - 1 for payload, _, took_ns in misfit]
+    assert errors[0] == pytest.approx(0.2, abs=0.01)
+    assert errors[1] == pytest.approx(-0.4, abs=0.01)
