@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.calibration.calibrate import CalibrationRequest as CalibrationRequest
     from ninfer_lab.lab.calibration.calibrate import calibrate as calibrate
     from ninfer_lab.lab.calibration.first_token import time_first_tokens as time_first_tokens
+    from ninfer_lab.lab.calibration.tensor_bench import believed as believed
     from ninfer_lab.lab.chat import Chat as Chat
     from ninfer_lab.lab.faults.fault import Fault as Fault
     from ninfer_lab.lab.faults.faulty_machine import breaking as breaking
@@ -77,6 +78,7 @@ _HOME_OF_NAME = {
     "TransitionDesk": "lab.widgets.transition_desk",
     "Wanted": "lab.wanted",
     "at_truth": "lab.calibration.belief_worlds",
+    "believed": "lab.calibration.tensor_bench",
     "breaking": "lab.faults.faulty_machine",
     "calibrate": "lab.calibration.calibrate",
     "compare_beliefs": "lab.calibration.belief_worlds",
@@ -130,6 +132,7 @@ __all__ = [
     "TransitionDesk",
     "Wanted",
     "at_truth",
+    "believed",
     "breaking",
     "calibrate",
     "compare_beliefs",

@@ -206,7 +206,7 @@ class Calibration:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        # A notebook keeps a value's repr beside its picture, and the samples are a hundred kB of it.
+        # A notebook keeps a value's repr beside its HTML, and all samples are a hundred kB.
         return str(self)
 
     def _repr_html_(self) -> str:

@@ -1,8 +1,8 @@
 """What is this machine, and what is measured on it?
 
-Owns the bench of real tensors: it says which hardware class it is and under which conditions, and
-brings up copies and prefill only when they are asked for. Does not know how often anything is
-measured, nor what comes of it.
+Owns the bench of real tensors: it says which hardware class it is and under which conditions,
+brings up copies and prefill only when they are asked for, and finds the machine in a preset file.
+Does not know how often anything is measured, nor what comes of it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ import torch
 from ninfer_lab.contract.clock import Clock, MonotonicClock
 from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.numerics import ModelDtype
-from ninfer_lab.cost.presets import hardware_class_of, processor_class_of
+from ninfer_lab.cost.machine_cost_model import MachineCostModel
+from ninfer_lab.cost.preset_file import read_presets, shipped_presets
+from ninfer_lab.cost.presets import hardware_class_of, processor_class_of, resolve_cost_model
 from ninfer_lab.lab.bench.machine_facts import CPU_FACTS, cpu_model
 from ninfer_lab.lab.calibration.calibration import MeasuredOn
 from ninfer_lab.lab.calibration.copy_timing import watch_for
@@ -99,6 +101,38 @@ class TensorBench:
             f"{platform.system()}, torch {torch.__version__}, {torch.get_num_threads()} threads,"
             f" {os.cpu_count() or 1} cores{load}"
         )
+
+
+def believed(
+    presets: Path,
+    *,
+    checkpoint: Path | None = None,
+    device: str = "cpu",
+    dtype: ModelDtype = ModelDtype.FLOAT32,
+) -> MachineCostModel:
+    """What a preset file says of this machine and a model, and shipped presets for the rest: for
+    `TorchParts.belief`.
+
+    Args:
+        presets: As `ninfer-lab calibrate` writes it.
+        checkpoint: Folder of the model; the small trained one by default.
+        device: Where it will run.
+        dtype: Of its weights and KV.
+
+    Raises:
+        PresetError: The file cannot be read, or there are no shipped presets.
+        OptionsError: A device that is not here.
+        CheckpointError: A folder that is no checkpoint.
+    """
+    user = read_presets(presets)
+    here = TensorBench(checkpoint=checkpoint, device=device, dtype=dtype).measured_on
+    assert here.signature is not None
+    return resolve_cost_model(
+        hardware_class=here.hardware_class,
+        signature=here.signature,
+        shipped=shipped_presets(),
+        user=user,
+    )
 
 
 def _processor() -> str:

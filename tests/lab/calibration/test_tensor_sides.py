@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 
+from lab.calibration.synthetic_bench import SyntheticBench
 from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.machine_work import TransferDirection
 from ninfer_lab.contract.numerics import ModelDtype
+from ninfer_lab.cost.machine_cost_model import CoefficientOrigin
 from ninfer_lab.lab.calibration.calibrate import CalibrationRequest, calibrate
 from ninfer_lab.lab.calibration.copy_timing import HostWatch, watch_for
 from ninfer_lab.lab.calibration.grid import (
@@ -19,7 +22,7 @@ from ninfer_lab.lab.calibration.grid import (
     TransferPoint,
 )
 from ninfer_lab.lab.calibration.prefill_side import PrefillSide, ServedModel
-from ninfer_lab.lab.calibration.tensor_bench import TensorBench
+from ninfer_lab.lab.calibration.tensor_bench import TensorBench, believed
 from ninfer_lab.lab.calibration.transfer_side import TransferSide
 from ninfer_lab.lab.serving import tiny_checkpoint
 from ninfer_lab.models.qwen3_5.config import read_geometry
@@ -151,3 +154,19 @@ def test_a_device_that_is_not_here_is_refused() -> None:
     request = replace(CalibrationRequest(shows_progress=False), device="tpu")
     with pytest.raises(OptionsError, match="device: found tpu; legal: cpu"):
         calibrate(request)
+
+
+def test_what_was_written_is_found_again_on_the_same_machine(tmp_path: Path) -> None:
+    # spec: COST-5
+    """And on another, which a copy of the file with another class stands for, it is not."""
+    here = TensorBench(checkpoint=None, device="cpu", dtype=ModelDtype.FLOAT32).measured_on
+    request = CalibrationRequest(is_quick=True, shows_progress=False)
+    made_up = replace(calibrate(request, bench=SyntheticBench()), measured_on=here)
+    path = tmp_path / "mine.json"
+    made_up.write(path)
+    belief = believed(path)
+    assert made_up.prefill is not None
+    assert belief.prefill == made_up.prefill.timing
+    assert belief.transfer_source.file_name == "mine.json"
+    path.write_text(path.read_text().replace(here.hardware_class, "cpu-elsewhere-2-threads"))
+    assert believed(path).prefill_source.origin is CoefficientOrigin.GENERIC
