@@ -6,7 +6,6 @@ setting tiny
 options
   max_context_tokens: 4096
   device_state_slots: 4
-  host_state_slots: 8
   kv_capacity_tokens: 8192
   max_private_continuations: 12
 

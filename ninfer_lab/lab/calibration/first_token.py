@@ -103,7 +103,7 @@ class FirstTokens:
             }
             for one in self.each
         ]
-        return pl.DataFrame(rows, schema=schema)
+        return pl.DataFrame(rows, schema=schema).with_columns(pl.selectors.float().round(3))
 
     @property
     def distribution(self) -> pl.DataFrame:

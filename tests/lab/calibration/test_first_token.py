@@ -72,7 +72,7 @@ def test_tables_say_what_every_request_did_and_how_errors_are_spread() -> None:
     assert table["request"].to_list() == [1, 2, 3, 4, 5, 6]
     assert table["computed_tokens"].to_list()[:3] == [70, 70, 70]
     parts = table["machine_ms"] + table["unpriced_ms"]
-    assert parts.to_list() == pytest.approx(table["ttft_ms"].to_list())
+    assert parts.to_list() == pytest.approx(table["ttft_ms"].to_list(), abs=0.002)
     spread = charged().distribution
     assert spread["requests"].to_list() == [6, 6]
     assert spread["p0"][0] <= spread["p50"][0] <= spread["p100"][0]
