@@ -28,6 +28,17 @@ if TYPE_CHECKING:
     from ninfer_lab.lab import tables as tables
     from ninfer_lab.lab import transition_trials as transition_trials
     from ninfer_lab.lab import worlds as worlds
+    from ninfer_lab.lab.calibration.belief_decisions import study_beliefs as study_beliefs
+    from ninfer_lab.lab.calibration.belief_worlds import at_truth as at_truth
+    from ninfer_lab.lab.calibration.belief_worlds import compare_beliefs as compare_beliefs
+    from ninfer_lab.lab.calibration.belief_worlds import comparison_table as comparison_table
+    from ninfer_lab.lab.calibration.beliefs import Belief as Belief
+    from ninfer_lab.lab.calibration.beliefs import published_case as published_case
+    from ninfer_lab.lab.calibration.beliefs import wrong_by as wrong_by
+    from ninfer_lab.lab.calibration.calibrate import CalibrationRequest as CalibrationRequest
+    from ninfer_lab.lab.calibration.calibrate import calibrate as calibrate
+    from ninfer_lab.lab.calibration.first_token import time_first_tokens as time_first_tokens
+    from ninfer_lab.lab.calibration.tensor_bench import believed as believed
     from ninfer_lab.lab.chat import Chat as Chat
     from ninfer_lab.lab.faults.fault import Fault as Fault
     from ninfer_lab.lab.faults.faulty_machine import breaking as breaking
@@ -48,7 +59,9 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.widgets.transition_desk import TransitionDesk as TransitionDesk
 
 _HOME_OF_NAME = {
+    "Belief": "lab.calibration.beliefs",
     "CacheMode": "contract.options",
+    "CalibrationRequest": "lab.calibration.calibrate",
     "Chat": "lab.chat",
     "EngineOptions": "contract.options",
     "FactKind": "lab.tiny_model.phrases",
@@ -64,15 +77,24 @@ _HOME_OF_NAME = {
     "TorchParts": "engine.assembly",
     "TransitionDesk": "lab.widgets.transition_desk",
     "Wanted": "lab.wanted",
+    "at_truth": "lab.calibration.belief_worlds",
+    "believed": "lab.calibration.tensor_bench",
     "breaking": "lab.faults.faulty_machine",
+    "calibrate": "lab.calibration.calibrate",
+    "compare_beliefs": "lab.calibration.belief_worlds",
+    "comparison_table": "lab.calibration.belief_worlds",
     "demoting": "lab.wanted",
     "evicting": "lab.wanted",
     "fault_table": "lab.faults.trial",
     "open_engine": "lab.serving",
+    "published_case": "lab.calibration.beliefs",
     "read_trace": "lab.traces.reading",
     "replay": "lab.traces.replay",
+    "study_beliefs": "lab.calibration.belief_decisions",
+    "time_first_tokens": "lab.calibration.first_token",
     "tiny_checkpoint": "lab.serving",
     "trained_world": "lab.faults.trained_world",
+    "wrong_by": "lab.calibration.beliefs",
 }
 """Names that notebooks use without their module, and the module below `ninfer_lab` that has
 them.
@@ -91,7 +113,9 @@ _MODULES = (
 )
 
 __all__ = [
+    "Belief",
     "CacheMode",
+    "CalibrationRequest",
     "Chat",
     "EngineOptions",
     "FactKind",
@@ -107,7 +131,12 @@ __all__ = [
     "TorchParts",
     "TransitionDesk",
     "Wanted",
+    "at_truth",
+    "believed",
     "breaking",
+    "calibrate",
+    "compare_beliefs",
+    "comparison_table",
     "demoting",
     "engine_trials",
     "evicting",
@@ -117,14 +146,18 @@ __all__ = [
     "figures",
     "laws",
     "open_engine",
+    "published_case",
     "read_trace",
     "replay",
     "stories",
+    "study_beliefs",
     "tables",
+    "time_first_tokens",
     "tiny_checkpoint",
     "trained_world",
     "transition_trials",
     "worlds",
+    "wrong_by",
 ]
 
 

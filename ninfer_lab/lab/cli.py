@@ -199,6 +199,38 @@ def replay(
     command.run(say=typer.echo)
 
 
+@app.command()
+def calibrate(
+    out: Annotated[
+        Path, typer.Option(help="Preset file that takes what is accepted; made if not there.")
+    ] = Path("cost_presets.json"),
+    suite: Annotated[str, typer.Option(help="transfer, prefill or all.")] = "all",
+    quick: Annotated[bool, typer.Option("--quick", help="Few repeats: 25 s, not 3 min.")] = False,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Folder of a model; the small trained one by default.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="cpu, or cuda where there is one.")] = "cpu",
+    dtype: Annotated[str, typer.Option(help="float32 or bfloat16.")] = "float32",
+    chunk: Annotated[int, typer.Option(help="Prefill chunk, tokens.")] = 1024,
+) -> None:
+    """Measure copies and prefill here, fit the cost model, and write a preset file.
+
+    Exit code 3: something was measured too badly to be believed, and was not written.
+    """
+    from ninfer_lab.lab.calibration.calibrate import CalibrationRequest, dtype_named, suite_named
+    from ninfer_lab.lab.calibration.command import CalibrateCommand
+
+    request = CalibrationRequest(
+        suite=suite_named(suite),
+        is_quick=quick,
+        checkpoint=checkpoint,
+        device=device,
+        dtype=dtype_named(dtype),
+        chunk_tokens=chunk,
+    )
+    raise typer.Exit(CalibrateCommand(request=request, out=out).run(say=typer.echo))
+
+
 def _refuse(line: str) -> int:
     """Prints a mistake as one line and returns the exit code for it."""
     typer.echo(f"ninfer-lab: {' '.join(line.split())}", err=True)

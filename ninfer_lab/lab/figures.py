@@ -2,8 +2,9 @@
 
 Owns the matplotlib figure of occupancy over forwards, and the one name under which notebooks find
 every other: the placement of every slot and page, a checkpoint's anatomy, reclaim and what does not
-fit, the ways into a request, a transition's stages and endings, runs over time. Reads events and
-snapshots only; a figure says its units, names its colours, and needs no kernel.
+fit, the ways into a request, a transition's stages and endings, runs over time, a calibration and
+what hangs on it. Reads events and snapshots only; a figure says its units, names its colours, and
+needs no kernel.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ninfer_lab.contract.events import Event, ForwardRan
 from ninfer_lab.contract.ids import RequestId
 from ninfer_lab.contract.work import ForwardPhase
 from ninfer_lab.lab import palette
+from ninfer_lab.lab.calibration.pictures import firmness, fit, foreseen, wrongness
 from ninfer_lab.lab.checkpoint_anatomy import anatomy
 from ninfer_lab.lab.ledger_figures import holdings, missing_hole, reclaim
 from ninfer_lab.lab.picture import Picture
@@ -31,6 +33,9 @@ __all__ = [
     "Picture",
     "anatomy",
     "endings",
+    "firmness",
+    "fit",
+    "foreseen",
     "growth",
     "holdings",
     "missing_hole",
@@ -40,6 +45,7 @@ __all__ = [
     "stages",
     "timelines",
     "ways_in",
+    "wrongness",
 ]
 
 

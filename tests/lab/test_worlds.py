@@ -308,6 +308,7 @@ def test_without_a_cache_the_answers_are_the_same_and_nothing_is_kept(name: str)
         world.story.options,
         context_cache=ContextCache.DISABLED,
         device_state_slots=None,
+        host_state_slots=None,
         max_private_continuations=None,
     )
     cached = worlds.run(world)
