@@ -19,13 +19,18 @@ if TYPE_CHECKING:
     from ninfer_lab.contract.options import Sampling as Sampling
     from ninfer_lab.contract.options import SpeculativeBackend as SpeculativeBackend
     from ninfer_lab.engine.assembly import TorchParts as TorchParts
+    from ninfer_lab.lab import certificates as certificates
+    from ninfer_lab.lab import decisions as decisions
     from ninfer_lab.lab import engine_trials as engine_trials
     from ninfer_lab.lab import experiments as experiments
     from ninfer_lab.lab import explain as explain
     from ninfer_lab.lab import figures as figures
     from ninfer_lab.lab import laws as laws
+    from ninfer_lab.lab import planner_problems as planner_problems
+    from ninfer_lab.lab import regret as regret
     from ninfer_lab.lab import stories as stories
     from ninfer_lab.lab import tables as tables
+    from ninfer_lab.lab import target_graph as target_graph
     from ninfer_lab.lab import transition_trials as transition_trials
     from ninfer_lab.lab import worlds as worlds
     from ninfer_lab.lab.chat import Chat as Chat
@@ -79,13 +84,18 @@ them.
 """
 
 _MODULES = (
+    "certificates",
+    "decisions",
     "engine_trials",
     "experiments",
     "explain",
     "figures",
     "laws",
+    "planner_problems",
+    "regret",
     "stories",
     "tables",
+    "target_graph",
     "transition_trials",
     "worlds",
 )
@@ -108,6 +118,8 @@ __all__ = [
     "TransitionDesk",
     "Wanted",
     "breaking",
+    "certificates",
+    "decisions",
     "demoting",
     "engine_trials",
     "evicting",
@@ -117,10 +129,13 @@ __all__ = [
     "figures",
     "laws",
     "open_engine",
+    "planner_problems",
     "read_trace",
+    "regret",
     "replay",
     "stories",
     "tables",
+    "target_graph",
     "tiny_checkpoint",
     "trained_world",
     "transition_trials",

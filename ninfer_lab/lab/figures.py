@@ -2,8 +2,9 @@
 
 Owns the matplotlib figure of occupancy over forwards, and the one name under which notebooks find
 every other: the placement of every slot and page, a checkpoint's anatomy, reclaim and what does not
-fit, the ways into a request, a transition's stages and endings, runs over time. Reads events and
-snapshots only; a figure says its units, names its colours, and needs no kernel.
+fit, the ways into a request, a transition's stages and endings, runs over time, what the planner
+looked at. Reads events, snapshots and searched decisions only; a figure says its units, names its
+colours, and needs no kernel.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from ninfer_lab.lab.ledger_figures import holdings, missing_hole, reclaim
 from ninfer_lab.lab.picture import Picture
 from ninfer_lab.lab.placement_map import placement
 from ninfer_lab.lab.run_figures import growth, timelines
+from ninfer_lab.lab.search_figures import incumbents, regret, target_graph
 from ninfer_lab.lab.transition_figures import endings, stages
 from ninfer_lab.lab.way_figures import ways_in
 
@@ -33,11 +35,14 @@ __all__ = [
     "endings",
     "growth",
     "holdings",
+    "incumbents",
     "missing_hole",
     "occupancy",
     "placement",
     "reclaim",
+    "regret",
     "stages",
+    "target_graph",
     "timelines",
     "ways_in",
 ]

@@ -8,7 +8,7 @@ belief that is handed in, the same for both sides. Does not know how either side
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ninfer_lab.contract.errors import InvariantBroken
@@ -114,16 +114,22 @@ def regrets(
     budgets_targets: Sequence[int] = BUDGETS_TARGETS,
     *,
     first_seed: int = 0,
+    shows_progress: bool = False,
 ) -> tuple[RegretDistribution, ...]:
     """One distribution for each budget, over the same problems.
 
     A problem in which nothing can be adopted has no best target and counts for nothing.
+
+    Args:
+        shows_progress: A bar, over the problems.
     """
     found: dict[int, list[Regret]] = {budget: [] for budget in budgets_targets}
     posed = problems(family, first_seed)
-    while any(len(each) < problems_count for each in found.values()):
-        problem = next(posed)
-        for budget, regret in _compared(problem, belief, budgets_targets):
+    for _ in _counted(problems_count, shows_progress):
+        compared: list[tuple[int, Regret]] = []
+        while not compared:
+            compared = [*_compared(next(posed), belief, budgets_targets)]
+        for budget, regret in compared:
             found[budget].append(regret)
     return tuple(
         RegretDistribution(
@@ -133,6 +139,15 @@ def regrets(
         )
         for budget, each in found.items()
     )
+
+
+def _counted(problems_count: int, shows_progress: bool) -> Iterable[int]:
+    if not shows_progress:
+        return range(problems_count)
+    from tqdm import tqdm  # an extra
+
+    bar: Iterable[int] = tqdm(range(problems_count), unit="problem", leave=False)
+    return bar
 
 
 def _compared(
