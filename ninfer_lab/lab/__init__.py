@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ninfer_lab.lab import target_graph as target_graph
     from ninfer_lab.lab import transition_trials as transition_trials
     from ninfer_lab.lab import worlds as worlds
+    from ninfer_lab.lab import wrong_beliefs as wrong_beliefs
     from ninfer_lab.lab.chat import Chat as Chat
     from ninfer_lab.lab.faults.fault import Fault as Fault
     from ninfer_lab.lab.faults.faulty_machine import breaking as breaking
@@ -98,6 +99,7 @@ _MODULES = (
     "target_graph",
     "transition_trials",
     "worlds",
+    "wrong_beliefs",
 )
 
 __all__ = [
@@ -140,6 +142,7 @@ __all__ = [
     "trained_world",
     "transition_trials",
     "worlds",
+    "wrong_beliefs",
 ]
 
 

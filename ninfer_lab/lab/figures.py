@@ -20,6 +20,7 @@ from ninfer_lab.contract.events import Event, ForwardRan
 from ninfer_lab.contract.ids import RequestId
 from ninfer_lab.contract.work import ForwardPhase
 from ninfer_lab.lab import palette
+from ninfer_lab.lab.belief_figures import feasibility, misjudged
 from ninfer_lab.lab.checkpoint_anatomy import anatomy
 from ninfer_lab.lab.ledger_figures import holdings, missing_hole, reclaim
 from ninfer_lab.lab.picture import Picture
@@ -33,9 +34,11 @@ __all__ = [
     "Picture",
     "anatomy",
     "endings",
+    "feasibility",
     "growth",
     "holdings",
     "incumbents",
+    "misjudged",
     "missing_hole",
     "occupancy",
     "placement",

@@ -8,7 +8,7 @@ belief that is handed in, the same for both sides. Does not know how either side
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ninfer_lab.contract.errors import InvariantBroken
@@ -16,6 +16,7 @@ from ninfer_lab.cost.machine_cost_model import MachineCostModel
 from ninfer_lab.engine.decision_problem import DecisionProblem
 from ninfer_lab.engine.decision_room import count_targets, decide, truth_of
 from ninfer_lab.lab.planner_problems import SMALL, WIDE, Shape, generated
+from ninfer_lab.lab.progress import counted
 
 BUDGETS_TARGETS = (16, 64, 256, 1_024, 4_096)
 
@@ -125,7 +126,7 @@ def regrets(
     """
     found: dict[int, list[Regret]] = {budget: [] for budget in budgets_targets}
     posed = problems(family, first_seed)
-    for _ in _counted(problems_count, shows_progress):
+    for _ in counted(range(problems_count), "problem", is_shown=shows_progress):
         compared: list[tuple[int, Regret]] = []
         while not compared:
             compared = [*_compared(next(posed), belief, budgets_targets)]
@@ -139,15 +140,6 @@ def regrets(
         )
         for budget, each in found.items()
     )
-
-
-def _counted(problems_count: int, shows_progress: bool) -> Iterable[int]:
-    if not shows_progress:
-        return range(problems_count)
-    from tqdm import tqdm  # an extra
-
-    bar: Iterable[int] = tqdm(range(problems_count), unit="problem", leave=False)
-    return bar
 
 
 def _compared(

@@ -13,7 +13,7 @@ from enum import Enum
 from graphlib import TopologicalSorter
 
 from ninfer_lab.contract.errors import OptionsError
-from ninfer_lab.contract.planning import TargetHandle
+from ninfer_lab.contract.planning import PlanningSession, TargetHandle
 from ninfer_lab.lab.decisions import Decision, candidates
 
 GRAPH_TARGETS = 2_000
@@ -82,7 +82,7 @@ def graph_of(decision: Decision) -> TargetGraph:
     Raises:
         OptionsError: It has more targets than a picture can hold.
     """
-    depths, steps = _walked(decision)
+    depths, steps = walked(decision.posed.session)
     judged = {each.target: (i, each) for i, each in enumerate(decision.found.judged, 1)}
     nodes = []
     for target, depth in depths.items():
@@ -111,11 +111,14 @@ def graph_of(decision: Decision) -> TargetGraph:
     )
 
 
-def _walked(
-    decision: Decision,
+def walked(
+    session: PlanningSession,
 ) -> tuple[dict[TargetHandle, int], list[tuple[TargetHandle, TargetHandle]]]:
-    """Every target with its depth, shallowest first, and every step, which leads down."""
-    session = decision.posed.session
+    """Every target with its depth, shallowest first, and every step, which leads down.
+
+    Raises:
+        OptionsError: There are more than a picture can hold.
+    """
     waiting = deque(session.identity(c) for c in range(len(session.candidates)))
     lower: dict[TargetHandle, list[TargetHandle]] = {identity: [] for identity in waiting}
     while waiting:
