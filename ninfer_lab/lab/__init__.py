@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ninfer_lab.lab import figures as figures
     from ninfer_lab.lab import laws as laws
     from ninfer_lab.lab import planner_problems as planner_problems
+    from ninfer_lab.lab import prefix_worth as prefix_worth
     from ninfer_lab.lab import regret as regret
     from ninfer_lab.lab import stories as stories
     from ninfer_lab.lab import tables as tables
@@ -93,6 +94,7 @@ _MODULES = (
     "figures",
     "laws",
     "planner_problems",
+    "prefix_worth",
     "regret",
     "stories",
     "tables",
@@ -132,6 +134,7 @@ __all__ = [
     "laws",
     "open_engine",
     "planner_problems",
+    "prefix_worth",
     "read_trace",
     "regret",
     "replay",

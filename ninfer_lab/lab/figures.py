@@ -28,11 +28,13 @@ from ninfer_lab.lab.placement_map import placement
 from ninfer_lab.lab.run_figures import growth, timelines
 from ninfer_lab.lab.search_figures import incumbents, regret, target_graph
 from ninfer_lab.lab.transition_figures import endings, stages
+from ninfer_lab.lab.value_figures import demand_window, private_loss, terms_of_j, ways_back
 from ninfer_lab.lab.way_figures import ways_in
 
 __all__ = [
     "Picture",
     "anatomy",
+    "demand_window",
     "endings",
     "feasibility",
     "growth",
@@ -42,11 +44,14 @@ __all__ = [
     "missing_hole",
     "occupancy",
     "placement",
+    "private_loss",
     "reclaim",
     "regret",
     "stages",
     "target_graph",
+    "terms_of_j",
     "timelines",
+    "ways_back",
     "ways_in",
 ]
 

@@ -43,8 +43,8 @@ def noisy(price: PriceWork, factor: float, seed: int = 0) -> Belief:
     """
 
     def off(work: MachineWork) -> int:
-        deviation = Random(f"{seed} {work}").gauss(0.0, 1.0)
-        return min(U64_MAX, round(price(work) * factor**deviation))
+        scale: float = factor ** Random(f"{seed} {work}").gauss(0.0, 1.0)
+        return min(U64_MAX, round(price(work) * scale))
 
     return Belief(name=f"noise ×{factor:g}", price=off)
 
