@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ninfer_lab.lab import experiments as experiments
     from ninfer_lab.lab import explain as explain
     from ninfer_lab.lab import figures as figures
+    from ninfer_lab.lab import ladders as ladders
     from ninfer_lab.lab import laws as laws
     from ninfer_lab.lab import planner_problems as planner_problems
     from ninfer_lab.lab import prefix_worth as prefix_worth
@@ -92,6 +93,7 @@ _MODULES = (
     "experiments",
     "explain",
     "figures",
+    "ladders",
     "laws",
     "planner_problems",
     "prefix_worth",
@@ -131,6 +133,7 @@ __all__ = [
     "explain",
     "fault_table",
     "figures",
+    "ladders",
     "laws",
     "open_engine",
     "planner_problems",

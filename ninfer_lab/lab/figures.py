@@ -22,6 +22,12 @@ from ninfer_lab.contract.work import ForwardPhase
 from ninfer_lab.lab import palette
 from ninfer_lab.lab.belief_figures import feasibility, misjudged
 from ninfer_lab.lab.checkpoint_anatomy import anatomy
+from ninfer_lab.lab.ladder_figures import (
+    alone_and_together,
+    fates,
+    owner_ladders,
+    recency_ladder,
+)
 from ninfer_lab.lab.ledger_figures import holdings, missing_hole, reclaim
 from ninfer_lab.lab.picture import Picture
 from ninfer_lab.lab.placement_map import placement
@@ -33,9 +39,11 @@ from ninfer_lab.lab.way_figures import ways_in
 
 __all__ = [
     "Picture",
+    "alone_and_together",
     "anatomy",
     "demand_window",
     "endings",
+    "fates",
     "feasibility",
     "growth",
     "holdings",
@@ -43,8 +51,10 @@ __all__ = [
     "misjudged",
     "missing_hole",
     "occupancy",
+    "owner_ladders",
     "placement",
     "private_loss",
+    "recency_ladder",
     "reclaim",
     "regret",
     "stages",

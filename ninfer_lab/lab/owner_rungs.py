@@ -8,8 +8,8 @@ themselves; never looks into a placement. Does not know which rung is taken.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import pairwise
 from typing import assert_never
@@ -56,11 +56,9 @@ class Rung:
     def __str__(self) -> str:
         match self.kind:
             case RungKind.TO_HOST:
-                parts = []
-                if self.freed(Axis.DEVICE_STATE) > 0:
-                    parts.append("state")
-                if self.freed(Axis.DEVICE_KV) > 0:
-                    parts.append(f"{self.freed(Axis.DEVICE_KV)} pages")
+                states, pages = self.freed(Axis.DEVICE_STATE), self.freed(Axis.DEVICE_KV)
+                parts = ["state" if states == 1 else f"{states} states"] if states else []
+                parts += [f"{pages:,} page{'s' * (pages > 1)}"] if pages else []
                 return f"{' and '.join(parts)} to the Host"
             case RungKind.DROP_REPLICA:
                 side = "Device" if max(self.freed(a) for a in _DEVICE) > 0 else "Host"
@@ -114,19 +112,43 @@ def way_to(session: PlanningSession, owner: int, choice: int) -> tuple[Rung, ...
 def way_down(
     session: PlanningSession, owner: int, choice: int, loss_ns: Callable[[int, int], int]
 ) -> tuple[Rung, ...]:
-    """From an outcome to the owner's end, by the step that loses least each time; of equals the one
-    that frees most on the Device.
+    """From an outcome to the owner's end: spare replicas first, then to the Host, then checkpoints,
+    the least loss first each time; of equals what frees most on the Device.
 
     Args:
         loss_ns: What an owner loses with an outcome: (owner, choice).
     """
     start, down = session.identity(0), []
     while steps := session.steps_of(start.with_choice(owner, choice), owner):
-        rungs = [rung(session, owner, choice, step.choice) for step in steps]
-        lowest = min(rungs, key=lambda r: (loss_ns(owner, r.choice), -_device_units(r), r.choice))
+        lowest = min(
+            (rung(session, owner, choice, step.choice) for step in steps),
+            key=lambda r: (_TURN[r.kind], loss_ns(owner, r.choice), -_device_units(r), r.choice),
+        )
         down.append(lowest)
         choice = lowest.choice
     return tuple(down)
+
+
+_TURN = {
+    RungKind.KEEP: 0,
+    RungKind.DROP_REPLICA: 1,
+    RungKind.TO_HOST: 2,
+    RungKind.SHORTEN: 3,
+    RungKind.END_CHECKPOINT: 3,
+    RungKind.EVICT: 4,
+}
+
+
+def merged(way: Iterable[Rung]) -> tuple[Rung, ...]:
+    """The same way with rungs to the Host that follow each other as one."""
+    found: list[Rung] = []
+    for each in way:
+        if found and found[-1].kind is each.kind is RungKind.TO_HOST:
+            sums = zip(found[-1].frees, each.frees, strict=True)
+            found[-1] = replace(each, frees=tuple(a + b for a, b in sums))
+        else:
+            found.append(each)
+    return tuple(found)
 
 
 def rung(session: PlanningSession, owner: int, before: int, after: int) -> Rung:
@@ -165,7 +187,7 @@ def outcome_words(session: PlanningSession, owner: int, choice: int) -> str:
     """What becomes of an owner, in a few words."""
     if choice == STAYS:
         return RungKind.KEEP.value
-    return ", ".join(map(str, way_to(session, owner, choice)))
+    return ", ".join(map(str, merged(way_to(session, owner, choice))))
 
 
 def candidate_words(session: PlanningSession, candidate: int) -> str:
