@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from ninfer_lab.context_cache.portfolio_value import private_loss_ns, saving_ns
 from ninfer_lab.context_cache.retention import RetentionClass
@@ -48,20 +49,20 @@ class OwnerWorth:
         return (0, 0) if self.hits is None else self.hits.get(checkpoint, (0, 0))
 
 
+WorthOf = Callable[[OwnerId], OwnerWorth]
+
+
 class Valuation:
     """J of the targets of one session.
 
     Args:
-        worth: Of every owner of the session.
+        worth: Of any owner of the session; asked once the first target is no identity.
     """
 
-    def __init__(
-        self, session: PlanningSession, price: PriceWork, worth: Mapping[OwnerId, OwnerWorth]
-    ) -> None:
+    def __init__(self, session: PlanningSession, price: PriceWork, worth: WorthOf) -> None:
         self._session = session
         self._price = price
-        self._worth = [worth[owner.id] for owner in session.owners]
-        self._weights = [each.retention.weight for each in self._worth]
+        self._worth_of = worth
         self._prices: dict[MachineWork, int] = {}
         # A session tells equal work and the same step by one object, and objects are compared
         # faster than they are priced; each is held, so that its id stays its own.
@@ -70,6 +71,14 @@ class Valuation:
         self._own: dict[tuple[int, int], tuple[int, ...]] = {}
         self._step_losses: dict[int, tuple[DegradationStep, int]] = {}
         self._identity_savings: dict[tuple[int, int], tuple[int, ...]] = {}
+
+    @cached_property
+    def _worth(self) -> list[OwnerWorth]:
+        return [self._worth_of(owner.id) for owner in self._session.owners]
+
+    @cached_property
+    def _weights(self) -> list[int]:
+        return [each.retention.weight for each in self._worth]
 
     def cost(self, target: TargetHandle, verdict: Verdict) -> TargetCost:
         """J of a judged target, term by term."""

@@ -118,9 +118,7 @@ class Program:
     def plan(
         self, candidates: Sequence[AdmissionCandidate], victims: Sequence[OwnerRef]
     ) -> ProgramSession:
-        return ProgramSession(
-            self._ready().projector, self._resource_revision, candidates, victims, self.assess
-        )
+        return ProgramSession(self._ready(), candidates, victims)
 
     def explain(self, assessment: Assessment) -> tuple[Explanation, ...]:
         """Every inequality that fails, with what makes it up; empty for a feasible target.
