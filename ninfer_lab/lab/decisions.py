@@ -19,7 +19,12 @@ from ninfer_lab.context_cache.valuation import PriceWork
 from ninfer_lab.contract.capacity import Capacity
 from ninfer_lab.contract.options import PAGE_TOKENS, pages_of_tokens
 from ninfer_lab.contract.planning import TargetHandle
-from ninfer_lab.contract.search_report import SearchReport, SearchStop, TargetVerdict
+from ninfer_lab.contract.search_report import (
+    SearchFacts,
+    SearchReport,
+    SearchStop,
+    TargetVerdict,
+)
 from ninfer_lab.cost.machine_cost_model import MachineCostModel
 from ninfer_lab.cost.preset_file import shipped_presets
 from ninfer_lab.cost.presets import GENERIC, resolve_cost_model
@@ -90,6 +95,12 @@ class Decision:
                 for each in judged
             ),
             chosen=None if self.found.best is None else judged.index(self.found.best),
+            search=SearchFacts(
+                self.found.stop,
+                self.found.initial_ns,
+                self.found.spent_ns,
+                self.found.renewals_count,
+            ),
         )
 
     def truth(self) -> Truth:

@@ -106,7 +106,7 @@ def _owner_ladder(decision: Decision, owner: int) -> OwnerLadder:
     identity = session.identity(target.candidate)
     return OwnerLadder(
         owner=session.owners[owner].id,
-        retention=decision.posed.worth[session.owners[owner].id].retention,
+        retention=decision.posed.worth(session.owners[owner].id).retention,
         rungs=tuple(
             LadderRung(
                 kind=kind,

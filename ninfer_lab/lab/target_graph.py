@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from graphlib import TopologicalSorter
 
+from ninfer_lab.context_cache.judged_targets import Judged, judge
 from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.planning import PlanningSession, TargetHandle
 from ninfer_lab.lab.decisions import Decision, candidates
@@ -109,6 +110,17 @@ def graph_of(decision: Decision) -> TargetGraph:
         steps=tuple((ordinals[a], ordinals[b]) for a, b in steps),
         incumbents=tuple(ordinals[each.target] for each in decision.incumbents),
     )
+
+
+def ranked(decision: Decision) -> tuple[Judged, ...]:
+    """Every target that can be adopted, judged here and now, the best first.
+
+    Raises:
+        OptionsError: There are more targets than a picture can hold.
+    """
+    targets, _ = walked(decision.posed.session)
+    judged = (judge(decision.posed, target) for target in targets)
+    return tuple(sorted((e for e in judged if e.is_adoptable), key=lambda each: each.key))
 
 
 def walked(
