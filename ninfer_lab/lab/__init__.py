@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ninfer_lab.engine.assembly import TorchParts as TorchParts
     from ninfer_lab.lab import certificates as certificates
     from ninfer_lab.lab import decisions as decisions
+    from ninfer_lab.lab import demand_worth as demand_worth
     from ninfer_lab.lab import engine_trials as engine_trials
     from ninfer_lab.lab import experiments as experiments
     from ninfer_lab.lab import explain as explain
@@ -89,6 +90,7 @@ them.
 _MODULES = (
     "certificates",
     "decisions",
+    "demand_worth",
     "engine_trials",
     "experiments",
     "explain",
@@ -126,6 +128,7 @@ __all__ = [
     "breaking",
     "certificates",
     "decisions",
+    "demand_worth",
     "demoting",
     "engine_trials",
     "evicting",

@@ -12,10 +12,6 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from ninfer_lab.context_cache.exhaustive_search import Truth, every_target
-from ninfer_lab.context_cache.judged_targets import ARENA_TARGETS, Judged, Problem
-from ninfer_lab.context_cache.resource_search import Found
-from ninfer_lab.context_cache.valuation import PriceWork
 from ninfer_lab.contract.capacity import Capacity
 from ninfer_lab.contract.options import PAGE_TOKENS, pages_of_tokens
 from ninfer_lab.contract.planning import TargetHandle
@@ -29,6 +25,15 @@ from ninfer_lab.cost.machine_cost_model import MachineCostModel
 from ninfer_lab.cost.preset_file import shipped_presets
 from ninfer_lab.cost.presets import GENERIC, resolve_cost_model
 from ninfer_lab.engine.decision_problem import DecisionProblem
+from ninfer_lab.engine.decision_reading import (
+    ARENA_TARGETS,
+    Found,
+    Judged,
+    PriceWork,
+    Problem,
+    Truth,
+    every_target,
+)
 from ninfer_lab.engine.decision_room import UNLIMITED_NS, open_problem, solve, truth_of
 from ninfer_lab.lab.owner_rungs import candidate_words, target_words
 from ninfer_lab.lab.planner_problems import WIDE, generated, own_pages

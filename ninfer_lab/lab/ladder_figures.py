@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyBboxPatch, Patch, Rectangle
 
 from ninfer_lab.lab import palette
-from ninfer_lab.lab.ladders import Fate, LadderRung, OwnerLadder, RecencyLadder
+from ninfer_lab.lab.ladders import Fate, LadderRung, OwnerLadder, RecencyLadder, RecencyRung
 from ninfer_lab.lab.owner_rungs import RungKind
 from ninfer_lab.lab.picture import Picture
 
@@ -213,50 +213,7 @@ def recency_ladder(found: RecencyLadder, *, title: str | None = None) -> Picture
     figure = Picture(figsize=(9.5, 1.3 + 0.42 * len(found.rungs)), layout="constrained")
     axes = figure.subplots()
     for row, rung in enumerate(found.rungs):
-        y = float(-row)
-        is_least = rung is found.least
-        for column, fate in enumerate(rung.fates):
-            axes.add_patch(
-                Rectangle(
-                    (column, y - 0.36),
-                    0.94,
-                    0.72,
-                    facecolor=_FATES[fate],
-                    alpha=0.75 if rung.is_adoptable else 0.25,
-                    linewidth=0,
-                )
-            )
-            if fate is Fate.GONE:
-                axes.text(
-                    column + 0.47,
-                    y,
-                    "✕",
-                    ha="center",
-                    va="center",
-                    fontsize=10,
-                    color="white" if rung.is_adoptable else palette.EDGE_COLOUR,
-                )
-        if is_least:
-            axes.add_patch(
-                Rectangle(
-                    (-0.06, y - 0.43),
-                    count + 0.06,
-                    0.86,
-                    fill=False,
-                    edgecolor=palette.CAPACITY_COLOUR,
-                    linewidth=2.2,
-                )
-            )
-        axes.text(-0.2, y, f"{rung.gone_count} gone", ha="right", va="center", fontsize=9.5)
-        said = f"J {rung.cost_ns / 1e9:,.1f} s" if rung.is_adoptable else rung.verdict
-        axes.text(
-            count + 0.15,
-            y,
-            said,
-            va="center",
-            fontsize=9.5,
-            color="black" if rung.is_adoptable else palette.EDGE_COLOUR,
-        )
+        _recency_rung(axes, -float(row), rung, is_least=rung is found.least)
     for column, owner in enumerate(found.order):
         is_licensed = owner in found.licence
         axes.text(
@@ -269,26 +226,20 @@ def recency_ladder(found: RecencyLadder, *, title: str | None = None) -> Picture
             weight="bold" if is_licensed else "normal",
             color=palette.CAPACITY_COLOUR if is_licensed else palette.TEXT_COLOUR,
         )
-    axes.annotate(
-        "",
-        (count * 0.62, 1.2),
-        (count * 0.3, 1.2),
-        arrowprops={"arrowstyle": "->", "color": palette.EDGE_COLOUR},
-    )
+    arrow = {"arrowstyle": "->", "color": palette.EDGE_COLOUR}
+    axes.annotate("", (count * 0.62, 1.2), (count * 0.3, 1.2), arrowprops=arrow)
     axes.text(count * 0.28, 1.2, "oldest", ha="right", va="center", fontsize=9)
     axes.text(count * 0.64, 1.2, "most recent", ha="left", va="center", fontsize=9)
     axes.set_xlim(-0.9, count * 1.75)
     axes.set_ylim(-len(found.rungs) + 0.45, 1.45)
     axes.set_axis_off()
+    least = Patch(
+        facecolor="white", edgecolor=palette.CAPACITY_COLOUR, linewidth=2, label="least sacrifice"
+    )
     figure.legend(
         handles=[
             *(Patch(color=colour, label=fate.value) for fate, colour in _FATES.items()),
-            Patch(
-                facecolor="white",
-                edgecolor=palette.CAPACITY_COLOUR,
-                linewidth=2,
-                label="least sacrifice",
-            ),
+            least,
         ],
         loc="outside upper center",
         ncols=4,
@@ -296,6 +247,40 @@ def recency_ladder(found: RecencyLadder, *, title: str | None = None) -> Picture
         title=title,
     )
     return figure
+
+
+def _recency_rung(axes: Axes, y: float, rung: RecencyRung, *, is_least: bool) -> None:
+    """One line, pale where it cannot be adopted."""
+    count = len(rung.fates)
+    for column, fate in enumerate(rung.fates):
+        axes.add_patch(
+            Rectangle(
+                (column, y - 0.36),
+                0.94,
+                0.72,
+                facecolor=_FATES[fate],
+                alpha=0.75 if rung.is_adoptable else 0.25,
+                linewidth=0,
+            )
+        )
+        if fate is Fate.GONE:
+            colour = "white" if rung.is_adoptable else palette.EDGE_COLOUR
+            axes.text(column + 0.47, y, "✕", ha="center", va="center", fontsize=10, color=colour)
+    if is_least:
+        axes.add_patch(
+            Rectangle(
+                (-0.06, y - 0.43),
+                count + 0.06,
+                0.86,
+                fill=False,
+                edgecolor=palette.CAPACITY_COLOUR,
+                linewidth=2.2,
+            )
+        )
+    axes.text(-0.2, y, f"{rung.gone_count} gone", ha="right", va="center", fontsize=9.5)
+    said = f"J {rung.cost_ns / 1e9:,.1f} s" if rung.is_adoptable else rung.verdict
+    colour = "black" if rung.is_adoptable else palette.EDGE_COLOUR
+    axes.text(count + 0.15, y, said, va="center", fontsize=9.5, color=colour)
 
 
 def fates(

@@ -13,9 +13,6 @@ from enum import Enum
 from itertools import islice
 from random import Random
 
-from ninfer_lab.context_cache.judged_targets import judge
-from ninfer_lab.context_cache.retention import RetentionClass
-from ninfer_lab.context_cache.valuation import PriceWork
 from ninfer_lab.contract.capacity import Axis
 from ninfer_lab.contract.checkpoint import CheckpointKind
 from ninfer_lab.contract.planning import STAYS
@@ -24,9 +21,11 @@ from ninfer_lab.engine.decision_problem import (
     DecisionProblem,
     KeptCheckpoint,
     KeptOwner,
+    RetentionClass,
     Room,
     Where,
 )
+from ninfer_lab.engine.decision_reading import PriceWork, judge
 from ninfer_lab.lab.decisions import Decision, look
 from ninfer_lab.lab.owner_rungs import RungKind, merged, units, way_down, way_to
 from ninfer_lab.lab.planner_problems import PAGE_BYTES, STATE_IMAGE_BYTES
@@ -311,8 +310,8 @@ class RecencyPrice:
         same = sum(each == 0 for each in self.dearer) / len(self.dearer)
         return (
             f"{len(self.dearer)} problems: the same J in {same:.0%}; median"
-            f" {self.quantile(0.5):.0%} dearer, three of four at most {self.quantile(0.75):.0%}, p95"
-            f" {self.quantile(0.95):.0%}, most {self.dearer[-1]:,.0%}"
+            f" {self.quantile(0.5):.0%} dearer, three of four at most {self.quantile(0.75):.0%},"
+            f" p95 {self.quantile(0.95):.0%}, most {self.dearer[-1]:,.0%}"
         )
 
 

@@ -1,32 +1,17 @@
-"""What is a kept prefix worth, worked out term by term? (VAL)
+"""What is a checkpoint of one conversation worth, worked out term by term? (VAL-2, VAL-4)
 
-Owns small worlds in which every term of J can be read off: the ways back to one checkpoint from
-wherever it lies, what the last requests would have been spared by a set of prefixes, and what one
-private owner loses with each outcome. Recipes are Program's, prices a belief's, the sums the
-planner's own; here they are only laid side by side.
+Owns a small world in which it can be read off: the ways back to a checkpoint from wherever it lies,
+and what its owner loses with each outcome. Recipes are Program's, prices a belief's, the sums the
+planner's own; here they are only laid side by side. Does not know what others want
+(`demand_worth`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from random import Random
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ninfer_lab.context_cache.demand_window import (
-    DEMAND_WINDOW_REQUESTS,
-    Demand,
-    DemandWindow,
-    PrefixKey,
-    reuse_domain,
-)
-from ninfer_lab.context_cache.portfolio_value import (
-    empirical_value_ns,
-    private_loss_ns,
-    saving_ns,
-)
-from ninfer_lab.context_cache.valuation import PriceWork
 from ninfer_lab.contract.checkpoint import CheckpointKind
-from ninfer_lab.contract.ids import RequestId, SessionKey
 from ninfer_lab.contract.machine_work import MachineWork
 from ninfer_lab.contract.options import PAGE_TOKENS, pages_of_tokens
 from ninfer_lab.contract.planning import STAYS, CheckpointRecoveries, PlanningSession
@@ -36,7 +21,13 @@ from ninfer_lab.engine.decision_problem import (
     KeptOwner,
     RetentionClass,
     Room,
-    Where,
+)
+from ninfer_lab.engine.decision_reading import (
+    PriceWork,
+    Problem,
+    private_loss_ns,
+    saving_ns,
+    savings_ns,
 )
 from ninfer_lab.engine.decision_room import open_problem
 from ninfer_lab.lab.owner_rungs import outcome_words
@@ -89,7 +80,7 @@ def ways_back(frontiers_tokens: Sequence[int], price: PriceWork) -> tuple[WaysBa
     Args:
         frontiers_tokens: Of its checkpoints, ascending.
     """
-    session = _conversation_session(frontiers_tokens, price)
+    session = _conversation(frontiers_tokens, price).session
     return tuple(
         _priced(session.own_recoveries(0, choice)[-1], frontiers_tokens[-1], place, price)
         for place, choice in (("stays on the Device", STAYS), *_telling_outcomes(session))
@@ -138,7 +129,7 @@ def _way_words(work: MachineWork) -> str:
     return f"{f'{copied}, ' if copied else ''}from {start:,}, {computed}"
 
 
-def _conversation_session(frontiers_tokens: Sequence[int], price: PriceWork) -> PlanningSession:
+def _conversation(frontiers_tokens: Sequence[int], price: PriceWork) -> Problem:
     """Of one owner on the Device, with a Host beside it that could carry all of it."""
     kinds = [CheckpointKind.LONG_ANCHOR] * (len(frontiers_tokens) - 1)
     owner = KeptOwner(
@@ -150,10 +141,10 @@ def _conversation_session(frontiers_tokens: Sequence[int], price: PriceWork) -> 
         ),
         retention=RetentionClass.LIVE_SESSION,
     )
-    return open_problem(_world((owner,)), price).session
+    return open_problem(roomy_world((owner,)), price)
 
 
-def _world(owners: tuple[KeptOwner, ...]) -> DecisionProblem:
+def roomy_world(owners: tuple[KeptOwner, ...]) -> DecisionProblem:
     """Room for all of them on both sides, and for a short request."""
     pages = sum(pages_of_tokens(o.checkpoints[-1].frontier_tokens) + 4 for o in owners)
     images = sum(len(o.checkpoints) for o in owners)
@@ -172,166 +163,6 @@ def _world(owners: tuple[KeptOwner, ...]) -> DecisionProblem:
         new_tokens=PAGE_TOKENS,
         output_tokens=1,
     )
-
-
-# ── what everybody's prefixes are worth ─────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptPrefix:
-    """A prefix of which a shared checkpoint is kept.
-
-    Attributes:
-        within: The longer prefixes' own beginning: the prefix that this one goes on from.
-        place: Where it lies; `None` if it is not kept.
-        has_credit: Whether somebody asked for it and has not come for it yet (VAL-5).
-    """
-
-    name: str
-    frontier_tokens: int
-    within: str | None = None
-    place: Where | None = Where.DEVICE
-    has_credit: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Portfolio:
-    """Kept prefixes before the window of the last demands.
-
-    Attributes:
-        savings_ns: Of every prefix that is kept.
-        demands: Oldest first.
-    """
-
-    prefixes: tuple[KeptPrefix, ...]
-    savings_ns: Mapping[PrefixKey, int]
-    demands: tuple[Demand, ...]
-
-    @property
-    def empirical_ns(self) -> int:
-        """What the demands would have been spared."""
-        return empirical_value_ns(self.demands, self.savings_ns)
-
-    @property
-    def credit_ns(self) -> int:
-        """What is kept on somebody's word: each is worth what it spares once."""
-        return sum(
-            self.savings_ns.get(_key(prefix), 0) for prefix in self.prefixes if prefix.has_credit
-        )
-
-    @property
-    def public_ns(self) -> int:
-        """All in all (VAL-3)."""
-        return self.empirical_ns + self.credit_ns
-
-    def alone_ns(self, name: str) -> int:
-        """What the demands would have been spared by one prefix alone."""
-        key = _key(self._named(name))
-        return empirical_value_ns(self.demands, {key: self.savings_ns.get(key, 0)})
-
-    def added_ns(self, name: str) -> int:
-        """What they would not have been spared without it."""
-        key = _key(self._named(name))
-        rest = {k: ns for k, ns in self.savings_ns.items() if k != key}
-        return self.empirical_ns - empirical_value_ns(self.demands, rest)
-
-    def paid_by(self, demand: Demand) -> PrefixKey | None:
-        """Which prefix a demand counts for: the one that spares it most."""
-        spared = {k: ns for k in sorted(demand.keys) if (ns := self.savings_ns.get(k, 0))}
-        return max(spared, key=lambda k: spared[k], default=None)
-
-    def without(self, name: str) -> Portfolio:
-        """The same demands with one prefix gone."""
-        key = _key(self._named(name))
-        return replace(
-            self,
-            prefixes=tuple(
-                replace(p, place=None, has_credit=False) if p.name == name else p
-                for p in self.prefixes
-            ),
-            savings_ns={k: ns for k, ns in self.savings_ns.items() if k != key},
-        )
-
-    def _named(self, name: str) -> KeptPrefix:
-        return next(prefix for prefix in self.prefixes if prefix.name == name)
-
-
-def portfolio(
-    prefixes: Iterable[KeptPrefix], demands: Sequence[Demand], price: PriceWork
-) -> Portfolio:
-    """Prefixes with what each spares, by Program's own recipes.
-
-    Args:
-        prefixes: In the order in which they are shown.
-        demands: Oldest first.
-    """
-    listed = tuple(prefixes)
-    kept = [prefix for prefix in listed if prefix.place is not None]
-    kept.sort(key=lambda prefix: prefix.frontier_tokens)  # whoever goes on from another is longer
-    ordinals = {prefix.name: i for i, prefix in enumerate(kept)}
-    owners = tuple(
-        KeptOwner(
-            checkpoints=(
-                KeptCheckpoint(
-                    kind=CheckpointKind.SESSION_ENDPOINT,
-                    frontier_tokens=prefix.frontier_tokens,
-                    image=prefix.place or Where.DEVICE,
-                ),
-            ),
-            retention=RetentionClass.RECENT_PRIVATE,
-            pages=prefix.place or Where.DEVICE,
-            branches_from=((ordinals[prefix.within], 0) if prefix.within in ordinals else None),
-        )
-        for prefix in kept
-    )
-    session = open_problem(_world(owners), price).session
-    return Portfolio(
-        prefixes=listed,
-        savings_ns={
-            _key(prefix): _owner_saving_ns(session, owner, price)
-            for owner, prefix in enumerate(kept)
-        },
-        demands=tuple(demands),
-    )
-
-
-def demands_of(
-    prefixes: Sequence[KeptPrefix],
-    shares: Mapping[str | None, float],
-    seed: int,
-    requests_count: int = DEMAND_WINDOW_REQUESTS,
-) -> tuple[Demand, ...]:
-    """What a window holds after some requests, each of a session of its own.
-
-    Args:
-        shares: How often each prefix is the longest that a request matches; `None` matches none.
-    """
-    draw, window = Random(seed), DemandWindow()
-    names, weights = list(shares), list(shares.values())
-    by_name = {prefix.name: prefix for prefix in prefixes}
-    for ordinal in range(requests_count):
-        name = draw.choices(names, weights)[0]
-        matched = set()
-        while name is not None:
-            matched.add(_key(by_name[name]))
-            name = by_name[name].within
-        domain = reuse_domain(SessionKey(f"session {ordinal}"), RequestId(ordinal))
-        window.observe(Demand(domain=domain, keys=frozenset(matched)))
-    return window.demands
-
-
-def key_of(prefix: KeptPrefix) -> PrefixKey:
-    """Under which a prefix is wanted."""
-    return _key(prefix)
-
-
-def _key(prefix: KeptPrefix) -> PrefixKey:
-    return PrefixKey(prefix.frontier_tokens, prefix.name.encode())
-
-
-def _owner_saving_ns(session: PlanningSession, owner: int, price: PriceWork) -> int:
-    (found,) = session.own_recoveries(owner, STAYS)
-    return saving_ns(price(found.rebuild), min(map(price, found.recipes)))
 
 
 # ── what a private owner loses ──────────────────────────────────────────────────────────────────
@@ -368,21 +199,13 @@ def private_losses(checkpoints_tokens: Sequence[int], price: PriceWork) -> tuple
     Args:
         checkpoints_tokens: Where its checkpoints are, ascending.
     """
-    session = _conversation_session(checkpoints_tokens, price)
-    before_ns = _savings(session, STAYS, price)
+    posed = _conversation(checkpoints_tokens, price)
     return tuple(
         PrivateLoss(
             outcome=words,
             frontiers_tokens=tuple(checkpoints_tokens),
-            before_ns=before_ns,
-            after_ns=_savings(session, choice, price),
+            before_ns=savings_ns(posed, price, 0, STAYS),
+            after_ns=savings_ns(posed, price, 0, choice),
         )
-        for words, choice in _telling_outcomes(session)
-    )
-
-
-def _savings(session: PlanningSession, choice: int, price: PriceWork) -> tuple[int, ...]:
-    return tuple(
-        saving_ns(price(each.rebuild), min(map(price, each.recipes)))
-        for each in session.own_recoveries(0, choice)
+        for words, choice in _telling_outcomes(posed.session)
     )

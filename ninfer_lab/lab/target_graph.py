@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from enum import Enum
 from graphlib import TopologicalSorter
 
-from ninfer_lab.context_cache.judged_targets import Judged, judge
 from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.planning import PlanningSession, TargetHandle
+from ninfer_lab.engine.decision_reading import Judged, judge
 from ninfer_lab.lab.decisions import Decision, candidates
 
 GRAPH_TARGETS = 2_000

@@ -15,13 +15,14 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from ninfer_lab.context_cache.judged_targets import Judged
-from ninfer_lab.context_cache.retention import RetentionClass
 from ninfer_lab.contract.machine_work import MachineWork
+from ninfer_lab.engine.decision_problem import RetentionClass
+from ninfer_lab.engine.decision_reading import Judged
 from ninfer_lab.lab import palette
 from ninfer_lab.lab.decisions import Decision
+from ninfer_lab.lab.demand_worth import KeptPrefix, Portfolio, key_of
 from ninfer_lab.lab.picture import Picture
-from ninfer_lab.lab.prefix_worth import KeptPrefix, Portfolio, PrivateLoss, WaysBack, key_of
+from ninfer_lab.lab.prefix_worth import PrivateLoss, WaysBack
 
 _COPIES, _PREFILL = palette.COPIED_COLOUR, palette.PREFILL_COLOUR
 _PUBLIC, _PRIVATE = "#56B4E9", palette.ALLOCATED_COLOUR
@@ -228,42 +229,11 @@ def private_loss(found: Sequence[PrivateLoss], *, title: str | None = None) -> P
     figure = Picture(figsize=(9.5, 1.25 + 0.26 * count * len(found)), layout="constrained")
     axes = figure.subplots()
     longest = max(max(each.differences_ns) for each in found) / 1e9
-    ticks = []
+    ticks: list[tuple[float, str]] = []
     for row, each in enumerate(found):
         y = -row * (count + 0.9)
-        largest = max(each.differences_ns)
-        for i, (tokens, ns) in enumerate(
-            zip(each.frontiers_tokens, each.differences_ns, strict=True)
-        ):
-            is_counted = ns == largest > 0
-            axes.barh(y - i, ns / 1e9, 0.78, color=_PRIVATE, alpha=1.0 if is_counted else 0.25)
-            axes.text(
-                ns / 1e9 + longest * 0.008,
-                y - i,
-                f"{ns / 1e9:,.2f} s" if ns else "0",
-                va="center",
-                fontsize=8.5,
-                color="black" if is_counted else palette.EDGE_COLOUR,
-            )
-            ticks.append((y - i, f"at {tokens:,}"))
-        middle = y - (count - 1) / 2
-        axes.text(
-            -longest * 0.15,
-            middle,
-            textwrap.fill(each.outcome, 18),
-            ha="right",
-            va="center",
-            fontsize=9.5,
-        )
-        for column, retention in enumerate(RetentionClass):
-            axes.text(
-                longest * (1.2 + 0.19 * column),
-                middle,
-                f"{each.weighted_ns(retention) / 1e9:,.2f}",
-                ha="right",
-                va="center",
-                fontsize=9.5,
-            )
+        ticks += [(y - i, f"at {tokens:,}") for i, tokens in enumerate(each.frontiers_tokens)]
+        _outcome(axes, y, each, longest)
         axes.axhline(y + 0.95, color=palette.FREE_COLOUR, linewidth=1)
     for column, retention in enumerate(RetentionClass):
         axes.text(
@@ -289,6 +259,34 @@ def private_loss(found: Sequence[PrivateLoss], *, title: str | None = None) -> P
     if title is not None:
         figure.suptitle(title, fontsize=10)
     return figure
+
+
+def _outcome(axes: Axes, y: float, loss: PrivateLoss, longest_s: float) -> None:
+    """A bar for each checkpoint, downwards from y, and the weighted losses beside them."""
+    largest = max(loss.differences_ns)
+    for i, ns in enumerate(loss.differences_ns):
+        is_counted = ns == largest > 0
+        axes.barh(y - i, ns / 1e9, 0.78, color=_PRIVATE, alpha=1.0 if is_counted else 0.25)
+        axes.text(
+            ns / 1e9 + longest_s * 0.008,
+            y - i,
+            f"{ns / 1e9:,.2f} s" if ns else "0",
+            va="center",
+            fontsize=8.5,
+            color="black" if is_counted else palette.EDGE_COLOUR,
+        )
+    middle = y - (len(loss.differences_ns) - 1) / 2
+    outcome = textwrap.fill(loss.outcome, 18)
+    axes.text(-longest_s * 0.15, middle, outcome, ha="right", va="center", fontsize=9.5)
+    for column, retention in enumerate(RetentionClass):
+        axes.text(
+            longest_s * (1.2 + 0.19 * column),
+            middle,
+            f"{loss.weighted_ns(retention) / 1e9:,.2f}",
+            ha="right",
+            va="center",
+            fontsize=9.5,
+        )
 
 
 # ── J ───────────────────────────────────────────────────────────────────────────────────────────

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from itertools import islice
 from random import Random
 
-from ninfer_lab.context_cache.judged_targets import Judged, judge
-from ninfer_lab.context_cache.valuation import PriceWork, Valuation
 from ninfer_lab.contract.fixed_point import U64_MAX
 from ninfer_lab.contract.machine_work import MachineWork
-from ninfer_lab.contract.target_cost import TargetCost
 from ninfer_lab.engine.decision_problem import DecisionProblem
+from ninfer_lab.engine.decision_reading import PriceWork, cost_under, judge
 from ninfer_lab.engine.decision_room import open_problem, truth_of
 from ninfer_lab.lab.decisions import Decision, look
 from ninfer_lab.lab.progress import counted
@@ -110,13 +108,12 @@ def _judged_under(problem: DecisionProblem, true_price: PriceWork, belief: Belie
     posed = open_problem(problem, belief.price)
     targets, _ = walked(posed.session)
     judged = [judge(posed, target) for target in targets]
-    truth = Valuation(posed.session, true_price, posed.worth)
     decision = look(problem, belief.price)
     taken = decision.posed.session.sketch(decision.best.target)
     return JudgedUnder(
         belief=belief.name,
         fits=tuple(each.is_adoptable for each in judged),
-        true_costs_ns=tuple(truth.cost(e.target, e.verdict).total_ns for e in judged),
+        true_costs_ns=tuple(cost_under(posed, true_price, e).total_ns for e in judged),
         taken=[posed.session.sketch(target) for target in targets].index(taken),
         words=decision.words(decision.best.target),
     )
@@ -218,7 +215,7 @@ class MisjudgedStudy:
             decision = look(known.problem, belief.price)
             others += _sketch(decision) != _sketch(known.right)
             unfit += not decision.best.is_adoptable
-            true_ns = self._true_cost(decision, decision.best).total_ns
+            true_ns = cost_under(decision.posed, self._true_price, decision.best).total_ns
             worse.append((true_ns - known.best_ns) / max(1, known.best_ns))
         return Misjudged(
             belief=beliefs[0].name,
@@ -227,11 +224,6 @@ class MisjudgedStudy:
             unfit_count=unfit,
             worse=tuple(sorted(worse)),
         )
-
-    def _true_cost(self, decision: Decision, judged: Judged) -> TargetCost:
-        posed = decision.posed
-        truth = Valuation(posed.session, self._true_price, posed.worth)
-        return truth.cost(judged.target, judged.verdict)
 
 
 def _sketch(decision: Decision) -> object:

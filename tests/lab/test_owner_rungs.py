@@ -1,4 +1,4 @@
-"""Law: a rung is read by what it changes, and a way leads from staying to the end without return."""
+"""Law: a rung is read by what it changes, and a way leads from staying to the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Law: a picture of a decision shows every value it is handed, and the numbers it names are true."""
+"""Law: a picture of a decision shows every value it is handed, and no other number."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from context_cache.decisions import price
 from ninfer_lab.context_cache.retention import RetentionClass
-from ninfer_lab.lab import decisions, figures, ladders, prefix_worth, wrong_beliefs
+from ninfer_lab.lab import (
+    decisions,
+    demand_worth,
+    figures,
+    ladders,
+    prefix_worth,
+    wrong_beliefs,
+)
 from ninfer_lab.lab.picture import PICTURE_COLOURS
 from ninfer_lab.lab.planner_problems import generated
 from ninfer_lab.lab.regret import SMALL_WORLDS, regrets
@@ -104,11 +111,11 @@ def test_a_way_back_names_its_saving() -> None:
 
 def test_a_demand_is_drawn_for_every_prefix_it_matched() -> None:
     prefixes = [
-        prefix_worth.KeptPrefix(name="long", frontier_tokens=640, within="short", has_credit=True),
-        prefix_worth.KeptPrefix(name="short", frontier_tokens=320),
+        demand_worth.KeptPrefix(name="long", frontier_tokens=640, within="short", has_credit=True),
+        demand_worth.KeptPrefix(name="short", frontier_tokens=320),
     ]
-    demands = prefix_worth.demands_of(prefixes, {"long": 1, "short": 1, None: 1}, seed=2)
-    kept = prefix_worth.portfolio(prefixes, demands, price)
+    demands = demand_worth.demands_of(prefixes, {"long": 1, "short": 1, None: 1}, seed=2)
+    kept = demand_worth.portfolio(prefixes, demands, price)
     figure = figures.demand_window(kept)
     window, worth = figure.axes
     assert len(window.collections) == sum(len(demand.keys) for demand in demands)
@@ -159,7 +166,7 @@ def test_the_recency_ladder_marks_its_licence() -> None:
     written = replace(ladders.everybody_gives_way(), recency=(4, 1, 3, 0, 2))
     decision = decisions.look(written)
     (axes,) = figures.recency_ladder(ladders.recency_ladder(decision)).axes
-    bold = [t.get_text() for t in axes.texts if t.get_weight() == "bold"]
+    bold = [t.get_text() for t in axes.texts if t.get_fontweight() == "bold"]
     assert bold == ["owner 4", "owner 1", "owner 0"]
     assert texts(axes).count("✕") == sum(range(6))
     lines = [("on", ladders.owner_ladders(decision), decision.best.cost.total_ns / 1e9)]
