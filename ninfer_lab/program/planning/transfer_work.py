@@ -28,24 +28,30 @@ from ninfer_lab.program.storage.ledger import Ledger
 from ninfer_lab.program.storage.post_state import PostState
 
 
+def prefill_work(options: ResolvedOptions, candidate: AdmissionCandidate) -> PrefillWork:
+    """What is left to prefill behind a candidate's source, whatever becomes of others."""
+    prompt = candidate.request.prompt
+    return PrefillWork.between(
+        candidate.reuse_tokens,
+        len(prompt.tokens),
+        prefill_chunk_tokens=options.prefill_chunk_tokens,
+        cuts_tokens=prompt.rewrite_execution_frontiers,
+    )
+
+
 def machine_work(
     ledger: Ledger,
     options: ResolvedOptions,
-    candidate: AdmissionCandidate,
     source: CheckpointRecord | None,
     post: PostState,
+    prefill: PrefillWork,
 ) -> MachineWork:
     """The copies of both halves, coalesced, and the prefill behind them."""
-    pressure, own = TransferPhase.PRESSURE_TO_HOST, TransferPhase.CANDIDATE
-    d2h, h2d, d2d = TransferDirection.D2H, TransferDirection.H2D, TransferDirection.D2D
+    own = TransferPhase.CANDIDATE
+    h2d, d2d = TransferDirection.H2D, TransferDirection.D2D
     batches: list[TransferBatch] = []
     if post.pending:
-        demoted_images = ledger.layout.host_images.count(post.pending)
-        batches.append(_images(options, pressure, d2h, demoted_images))
-        batches += [
-            _pages(options, pressure, d2h, e.pool, e.pages.bit_count(), runs_count(e.pages))
-            for e in post.extents
-        ]
+        batches.append(_demotions(ledger, options, post))
     if post.state is StateTransition.RESTORE:
         batches.append(_images(options, own, h2d, 1))
     for pool, needs in zip(ledger.kv, post.needs, strict=True):
@@ -57,14 +63,23 @@ def machine_work(
             tail = ledger.layout.device_pages[pool].put(1 << source.pages_of(pool)[-1])
             direction = d2d if tail & post.destined else h2d
             batches.append(_pages(options, own, direction, pool, 1, 1))
-    prompt = candidate.request.prompt
-    prefill = PrefillWork.between(
-        candidate.reuse_tokens,
-        len(prompt.tokens),
-        prefill_chunk_tokens=options.prefill_chunk_tokens,
-        cuts_tokens=prompt.rewrite_execution_frontiers,
-    )
     return MachineWork.of(batches, prefill=prefill)
+
+
+def _demotions(ledger: Ledger, options: ResolvedOptions, post: PostState) -> TransferBatch:
+    """Images and pages of all owners, in one batch."""
+    images = ledger.layout.host_images.count(post.pending)
+    payload_bytes = images * options.state_image_bytes
+    operation_count = images * STATE_IMAGE_COPIES_COUNT
+    for extent in post.extents:
+        payload_bytes += extent.pages.bit_count() * options.page_bytes.of(extent.pool)
+        operation_count += runs_count(extent.pages)
+    return TransferBatch(
+        phase=TransferPhase.PRESSURE_TO_HOST,
+        direction=TransferDirection.D2H,
+        payload_bytes=payload_bytes,
+        operation_count=operation_count,
+    )
 
 
 def _images(
