@@ -197,7 +197,9 @@ class _Shares:
 
     def __init__(self, judged: Judged) -> None:
         *others, host_bytes = judged.verdict.balance
-        self._balance = (*others, max(host_bytes, judged.verdict.unplaced_bytes))
+        # Where every extent has its place, what is left of the arena is what is left of it.
+        unplaced_bytes = judged.verdict.unplaced_bytes
+        self._balance = (*others, max(host_bytes, unplaced_bytes) if unplaced_bytes else host_bytes)
         self._missing = [(axis, over) for axis, over in enumerate(self._balance) if over > 0]
         self.most = len(self._missing) + (not judged.has_slot)
 

@@ -19,15 +19,24 @@ if TYPE_CHECKING:
     from ninfer_lab.contract.options import Sampling as Sampling
     from ninfer_lab.contract.options import SpeculativeBackend as SpeculativeBackend
     from ninfer_lab.engine.assembly import TorchParts as TorchParts
+    from ninfer_lab.lab import certificates as certificates
+    from ninfer_lab.lab import decisions as decisions
+    from ninfer_lab.lab import demand_worth as demand_worth
     from ninfer_lab.lab import engine_trials as engine_trials
     from ninfer_lab.lab import experiments as experiments
     from ninfer_lab.lab import explain as explain
     from ninfer_lab.lab import figures as figures
+    from ninfer_lab.lab import ladders as ladders
     from ninfer_lab.lab import laws as laws
+    from ninfer_lab.lab import planner_problems as planner_problems
+    from ninfer_lab.lab import prefix_worth as prefix_worth
+    from ninfer_lab.lab import regret as regret
     from ninfer_lab.lab import stories as stories
     from ninfer_lab.lab import tables as tables
+    from ninfer_lab.lab import target_graph as target_graph
     from ninfer_lab.lab import transition_trials as transition_trials
     from ninfer_lab.lab import worlds as worlds
+    from ninfer_lab.lab import wrong_beliefs as wrong_beliefs
     from ninfer_lab.lab.calibration.belief_decisions import study_beliefs as study_beliefs
     from ninfer_lab.lab.calibration.belief_worlds import at_truth as at_truth
     from ninfer_lab.lab.calibration.belief_worlds import compare_beliefs as compare_beliefs
@@ -101,15 +110,24 @@ them.
 """
 
 _MODULES = (
+    "certificates",
+    "decisions",
+    "demand_worth",
     "engine_trials",
     "experiments",
     "explain",
     "figures",
+    "ladders",
     "laws",
+    "planner_problems",
+    "prefix_worth",
+    "regret",
     "stories",
     "tables",
+    "target_graph",
     "transition_trials",
     "worlds",
+    "wrong_beliefs",
 )
 
 __all__ = [
@@ -135,8 +153,11 @@ __all__ = [
     "believed",
     "breaking",
     "calibrate",
+    "certificates",
     "compare_beliefs",
     "comparison_table",
+    "decisions",
+    "demand_worth",
     "demoting",
     "engine_trials",
     "evicting",
@@ -144,19 +165,25 @@ __all__ = [
     "explain",
     "fault_table",
     "figures",
+    "ladders",
     "laws",
     "open_engine",
+    "planner_problems",
+    "prefix_worth",
     "published_case",
     "read_trace",
+    "regret",
     "replay",
     "stories",
     "study_beliefs",
     "tables",
+    "target_graph",
     "time_first_tokens",
     "tiny_checkpoint",
     "trained_world",
     "transition_trials",
     "worlds",
+    "wrong_beliefs",
     "wrong_by",
 ]
 
