@@ -102,6 +102,7 @@ class Request:
             session_key=self.options.session_key,
             publication_order=self.id,
             free_lanes=free_lanes,
+            purpose=self.options.purpose,
         )
 
     def forward_row(self, cut: Cut) -> ForwardRow:

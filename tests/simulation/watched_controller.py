@@ -19,7 +19,7 @@ from ninfer_lab.contract.cache_controller import (
     PermanentlyInfeasible,
     TemporarilyBlocked,
 )
-from ninfer_lab.contract.candidate import AdmissionRequest, ReusePath
+from ninfer_lab.contract.candidate import AdmissionRequest
 from ninfer_lab.contract.capacity import Occupancy
 from ninfer_lab.contract.errors import InvariantBroken
 from ninfer_lab.contract.ids import RequestId, SequenceHandle
@@ -180,7 +180,7 @@ class WatchedController:
 def _require_lawful(request: AdmissionRequest, admission: Admitted) -> None:
     if not 0 <= admission.reuse_tokens < len(request.prompt.tokens):
         raise InvariantBroken("IDN-1", f"{admission} leaves no prompt token to compute")
-    if request.mode is CacheMode.DISABLED and admission.path is not ReusePath.ROOT:
+    if request.mode is CacheMode.DISABLED and not admission.path.is_root:
         raise InvariantBroken("MODE-2", f"{admission} reuses for a request that must not")
     if admission.handle.lane not in request.free_lanes:
         raise InvariantBroken("ROLE-1", f"{admission} took a lane that was not free")
