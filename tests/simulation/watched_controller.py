@@ -26,7 +26,7 @@ from ninfer_lab.contract.ids import RequestId, SequenceHandle
 from ninfer_lab.contract.options import CacheMode, ResolvedOptions
 from ninfer_lab.contract.result import CaptureResult, SequenceEnd, Settlement
 from ninfer_lab.contract.work import Cut
-from ninfer_lab.lab.laws import check_laws
+from ninfer_lab.lab.laws import Law, check_laws
 from simulation.content_machine import ContentMachine
 
 
@@ -46,6 +46,7 @@ class WatchedController:
         machine: The one it binds rows on.
         options: What both were built with.
         watch: When laws and contents are looked at.
+        without: Laws that the design does not hold to.
 
     Attributes:
         leases_count: Windows of growth that were reserved after the first (ACT-4).
@@ -57,7 +58,9 @@ class WatchedController:
         machine: ContentMachine,
         options: ResolvedOptions,
         watch: Watch = Watch.EVERY_CALL,
+        without: frozenset[type[Law]] = frozenset(),
     ) -> None:
+        self._without = without
         self._design = design
         self._options = options
         self._machine = machine
@@ -168,7 +171,7 @@ class WatchedController:
     def look(self) -> None:
         """Every law about now and about what has changed since the last look, and every content."""
         now = self._design.describe()
-        check_laws(now, self._options, self._seen)
+        check_laws(now, self._options, self._seen, without=self._without)
         told = self._design.occupancy()
         if told != now.ledger.occupancy:
             raise InvariantBroken("ACC-1 occupancy", f"told {told}, held {now.ledger.occupancy}")
