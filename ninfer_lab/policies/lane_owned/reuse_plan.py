@@ -96,8 +96,9 @@ def checkpoint_action(
         bundle: `None` after a full reset.
         switches: Whether side requests leave what they find alone (RT-2).
     """
-    action = _action(declared_boundary(request), plan, bundle)
     is_side = request.purpose is RequestPurpose.SIDE_REQUEST
+    is_mute = is_side and not switches.side_requests_declare
+    action = _action(None if is_mute else declared_boundary(request), plan, bundle)
     if switches.preserves_existing and is_side and action.clears:
         return CheckpointAction.PRESERVE_EXISTING
     return action

@@ -39,12 +39,15 @@ class LaneSwitches:
         detached_entries_count: Bundles that may live on without a lane (RT-3); 0 for none.
         lane_key: Of pass 1.
         eviction_order: Of pass 2.
+        side_requests_declare: Whether a request that says it is a side request may declare a
+            boundary; that it does not is no way out (NOT-5).
     """
 
     preserves_existing: bool = False
     detached_entries_count: int = 0
     lane_key: LaneKey = LaneKey.REUSE
     eviction_order: EvictionOrder = EvictionOrder.LANE
+    side_requests_declare: bool = True
 
     def __post_init__(self) -> None:
         if self.detached_entries_count < 0:
