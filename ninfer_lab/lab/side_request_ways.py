@@ -1,32 +1,27 @@
 """Which of the four ways out helps when?
 
-Owns the sweep over every combination of them, the published decision table as something that is
-run, conversations in turns (A, B, A, B), and at which capacity the catalog engine needs none of
-them. Reads runs and what they tell; decides nothing. Source: the second seed, its decision table.
+Owns the sweep over every combination of them and the published decision table as something that is
+run. Reads runs and what they tell; decides nothing. Source: the second seed, its decision table.
 """
 
 from __future__ import annotations
 
 import html
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from itertools import combinations
 
 from ninfer_lab.contract.events import OwnerPublished, RequestAdmitted
 from ninfer_lab.contract.ids import LaneId
-from ninfer_lab.engine.assembly import ControllerFactory, catalog_design
-from ninfer_lab.lab import worlds
 from ninfer_lab.lab.side_requests import (
     Group,
     Lengths,
     SideRun,
     side_run,
     text_table,
-    world_of,
 )
-from ninfer_lab.policies.lane_owned.design import lane_owned
-from ninfer_lab.policies.lane_owned.switches import AS_IT_WAS, EvictionOrder, LaneKey, LaneSwitches
+from ninfer_lab.policies.lane_owned.switches import EvictionOrder, LaneKey, LaneSwitches
 from ninfer_lab.policies.lane_owned.trace import Destruction, Lost
 
 REGISTRY_ENTRIES_COUNT = 4
@@ -299,102 +294,6 @@ def decision_table(lengths: Lengths = Lengths.PUBLISHED) -> DecisionTable:
 
         decisions.append(Decision(case=case, without=run(frozenset()), run=run(case.ways)))
     return DecisionTable(decisions=tuple(decisions))
-
-
-# ── in turns, and the catalog engine ────────────────────────────────────────────────────────────
-
-
-def in_turns(design: LaneSwitches | ControllerFactory = AS_IT_WAS) -> tuple[int, ...]:
-    """Two conversations in turns on one lane: A, B, A again, B again (REG-4).
-
-    Returns:
-        Prompt tokens that each of the four was spared.
-    """
-    world = worlds.named("side-request-abab")
-    factory = lane_owned(design) if isinstance(design, LaneSwitches) else design
-    told = worlds.run(world, design=factory).told
-    ordered = sorted(told, key=lambda each: each.request)
-    return tuple(each.outcome.log.prefix_cache_hit_tokens for each in ordered)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogCapacity:
-    """What the catalog engine was given, and what turn 2 reused then.
-
-    Attributes:
-        extra_slots: Device state slots beside the lane's own.
-        host_slots: On the Host; none means no Host at all.
-    """
-
-    private_slots: int
-    extra_slots: int
-    host_slots: int
-    reused_tokens: tuple[tuple[Group, int], ...]
-
-    @property
-    def helps(self) -> bool:
-        """Whether turn 2 found its prefix in every group."""
-        return all(tokens > 0 for _, tokens in self.reused_tokens)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogTable:
-    """The catalog engine on the three groups, capacity by capacity."""
-
-    capacities: tuple[CatalogCapacity, ...]
-
-    def __str__(self) -> str:
-        groups = tuple(f"{group.value}, turn 2" for group in Group)
-        head = ("private slots", "extra state slots", "Host state slots", *groups)
-        rows = [
-            (
-                str(each.private_slots),
-                str(each.extra_slots),
-                str(each.host_slots),
-                *(str(tokens) for _, tokens in each.reused_tokens),
-            )
-            for each in self.capacities
-        ]
-        return text_table(head, rows)
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
-
-
-def catalog_capacities() -> CatalogTable:
-    """The same requests under the catalog's design, one lane, from very little on."""
-    return CatalogTable(
-        capacities=tuple(
-            _catalog(private_slots, extra_slots, host_slots)
-            for private_slots in (1, 2)
-            for extra_slots in (0, 1, 2)
-            for host_slots in (0, 8)
-        )
-    )
-
-
-def _catalog(private_slots: int, extra_slots: int, host_slots: int) -> CatalogCapacity:
-    reused = []
-    for group in Group:
-        world = world_of(group)
-        options = replace(
-            world.story.options,
-            max_private_continuations=private_slots,
-            device_state_slots=extra_slots,
-            host_state_slots=host_slots,
-            host_kv_capacity_bytes=None if host_slots else 0,
-        )
-        told = worlds.run(
-            replace(world, story=replace(world.story, options=options)), design=catalog_design
-        ).told
-        last = max(told, key=lambda each: each.request)
-        reused.append((group, last.outcome.log.prefix_cache_hit_tokens))
-    return CatalogCapacity(
-        private_slots=private_slots,
-        extra_slots=extra_slots,
-        host_slots=host_slots,
-        reused_tokens=tuple(reused),
-    )
 
 
 def _yes(value: bool) -> str:
