@@ -2,8 +2,9 @@
 
 Owns the matplotlib figure of occupancy over forwards, and the one name under which notebooks find
 every other: the placement of every slot and page, a checkpoint's anatomy, reclaim and what does not
-fit, the ways into a request, a transition's stages and endings, runs over time. Reads events and
-snapshots only; a figure says its units, names its colours, and needs no kernel.
+fit, the ways into a request, a transition's stages and endings, runs over time, side requests and
+what is done about them. Reads events and snapshots only; a figure says its units, names its
+colours, and needs no kernel.
 """
 
 from __future__ import annotations
@@ -24,12 +25,20 @@ from ninfer_lab.lab.ledger_figures import holdings, missing_hole, reclaim
 from ninfer_lab.lab.picture import Picture
 from ninfer_lab.lab.placement_map import placement
 from ninfer_lab.lab.run_figures import growth, timelines
+from ninfer_lab.lab.side_request_figures import (
+    decisions,
+    design_timelines,
+    side_requests,
+    ways_out,
+)
 from ninfer_lab.lab.transition_figures import endings, stages
 from ninfer_lab.lab.way_figures import ways_in
 
 __all__ = [
     "Picture",
     "anatomy",
+    "decisions",
+    "design_timelines",
     "endings",
     "growth",
     "holdings",
@@ -37,9 +46,11 @@ __all__ = [
     "occupancy",
     "placement",
     "reclaim",
+    "side_requests",
     "stages",
     "timelines",
     "ways_in",
+    "ways_out",
 ]
 
 
