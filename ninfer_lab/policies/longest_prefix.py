@@ -12,17 +12,13 @@ from dataclasses import dataclass
 
 from ninfer_lab.contract.cache_controller import (
     Admission,
-    Admitted,
     ControllerSnapshot,
-    TemporarilyBlocked,
 )
 from ninfer_lab.contract.candidate import AdmissionRequest, ReusePath
 from ninfer_lab.contract.ids import LaneId, PageId, SequenceHandle
 from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.options import PAGE_TOKENS, ResolvedOptions
 from ninfer_lab.contract.result import CaptureOutcome, CaptureResult, SequenceEnd, Settlement
-from ninfer_lab.contract.search_report import SearchReport
-from ninfer_lab.contract.target import StateTransition
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.cost.machine_cost_model import MachineCostModel
 from ninfer_lab.policies.row_ledger import RowStart
@@ -51,10 +47,7 @@ class LongestPrefix(SynchronousDesign):
         held = self._held.get(lane, _Pages(tokens=TokenSpan(), pages=()))
         wanted_pages = self.ledger.entitled_pages(request) - len(held.pages)
         if wanted_pages > self.ledger.unpromised_pages:
-            missing_pages = wanted_pages - self.ledger.unpromised_pages
-            verdict = self.verdict(request, ReusePath.ROOT, 0, missing_pages=missing_pages)
-            report = SearchReport(verdicts=(verdict,), chosen=None)
-            return TemporarilyBlocked(revision=self.revision, reason="pages", report=report)
+            return self.blocked(request)
         self._held.pop(lane, None)
         common_tokens = min(held.tokens.common_prefix_tokens(tokens), len(tokens) - 1)
         shared_pages = common_tokens // PAGE_TOKENS
@@ -65,18 +58,8 @@ class LongestPrefix(SynchronousDesign):
             pages=pages, frontier_tokens=reuse_tokens, slot=slot, is_lent=slot is not None
         )
         row = self.ledger.start(request, lane, start)
-        self.moved()
         path = ReusePath.APPEND_AT_FRONTIER if reuse_tokens else ReusePath.FULL_RESET
-        return Admitted(
-            handle=row.handle,
-            path=path,
-            state=StateTransition.ROOT,
-            reuse_tokens=reuse_tokens,
-            cow_pages=0,
-            evicted=(),
-            report=SearchReport(verdicts=(self.verdict(request, path, reuse_tokens),), chosen=0),
-            capture=None,
-        )
+        return self.admitted(row, path)
 
     def on_forward(self, handle: SequenceHandle) -> CaptureResult:
         """No state is ever kept."""
@@ -92,11 +75,7 @@ class LongestPrefix(SynchronousDesign):
             self._held[handle.lane] = _Pages(tokens=ended.consumed, pages=ended.pages)
         else:
             self.ledger.pages.give_back(ended.pages)
-        return Settlement(
-            published=None,
-            frontier_tokens=ended.frontier_tokens,
-            resource_revision=self.moved(),
-        )
+        return self.settled(ended, None)
 
     def describe(self) -> ControllerSnapshot:
         """Rows alone: pages without a state are nothing that a picture has a word for."""

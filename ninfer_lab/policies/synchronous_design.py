@@ -2,14 +2,15 @@
 
 Owns the half of `contract.cache_controller` that follows from it: no transition is ever under way,
 growth is promised at admission, nobody is let past a blocked head, and a row's forwards come from
-the `RowLedger`. A policy adds the other half: `admit`, `on_forward`, `finish`, `describe`.
+the `RowLedger`. A policy adds the other half: `admit`, `on_forward`, `finish`, `describe`; for the
+values that these answer with there is a short way here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from ninfer_lab.contract.cache_controller import AdmissionAborted, Admitted
+from ninfer_lab.contract.cache_controller import AdmissionAborted, Admitted, TemporarilyBlocked
 from ninfer_lab.contract.candidate import AdmissionRequest, ReusePath, SourceDisposition
 from ninfer_lab.contract.capacity import Axis, Occupancy
 from ninfer_lab.contract.errors import InvariantBroken
@@ -17,10 +18,11 @@ from ninfer_lab.contract.ids import OwnerId, RequestId, SequenceHandle
 from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.machine_work import MachineWork, PrefillWork
 from ninfer_lab.contract.options import ResolvedOptions
-from ninfer_lab.contract.search_report import TargetVerdict
+from ninfer_lab.contract.result import OwnerState, Settlement
+from ninfer_lab.contract.search_report import SearchReport, TargetVerdict
 from ninfer_lab.contract.target import StageName, StateTransition, Violation
 from ninfer_lab.contract.work import Cut
-from ninfer_lab.policies.row_ledger import RowLedger
+from ninfer_lab.policies.row_ledger import EndedRow, Row, RowLedger
 
 
 class SynchronousDesign:
@@ -94,6 +96,60 @@ class SynchronousDesign:
     def occupancy(self) -> Occupancy:
         """Used_r now."""
         return self.ledger.occupancy()
+
+    def blocked(self, request: AdmissionRequest) -> TemporarilyBlocked:
+        """The answer to a request that must wait for running ones."""
+        missing_pages = self.ledger.entitled_pages(request) - self.ledger.unpromised_pages
+        path = ReusePath.ROOT
+        verdict = self.verdict(request, path, 0, missing_pages=max(1, missing_pages))
+        return TemporarilyBlocked(
+            revision=self.revision,
+            reason=f"{missing_pages} more pages than are nobody's",
+            report=SearchReport(verdicts=(verdict,), chosen=None),
+        )
+
+    def admitted(
+        self,
+        row: Row,
+        path: ReusePath,
+        looked_at: Sequence[TargetVerdict] = (),
+        *,
+        evicted: tuple[OwnerId, ...] = (),
+    ) -> Admitted:
+        """The answer to a request whose row has just been started; everybody sees it.
+
+        Args:
+            looked_at: Every way in, the one that was taken last; by default that one alone.
+            evicted: Owners that had to go for it.
+        """
+        reuse_tokens, state = row.frontier_tokens, StateTransition.ROOT
+        if row.read_slot is not None:
+            state = StateTransition.FORK if row.is_reading_lent else StateTransition.MOVE
+        *others, taken = looked_at or [self.verdict(row.request, path, reuse_tokens)]
+        verdicts = (*others, taken._replace(state=state, evicted=evicted))
+        self.moved()
+        return Admitted(
+            handle=row.handle,
+            path=path,
+            state=state,
+            reuse_tokens=reuse_tokens,
+            cow_pages=0,
+            evicted=evicted,
+            report=SearchReport(verdicts=verdicts, chosen=len(verdicts) - 1),
+            capture=None,
+        )
+
+    def settled(self, ended: EndedRow, published: OwnerState | None) -> Settlement:
+        """The answer to an end; everybody sees it.
+
+        Args:
+            published: What is kept of the request, if anything is.
+        """
+        return Settlement(
+            published=published,
+            frontier_tokens=ended.frontier_tokens,
+            resource_revision=self.moved(),
+        )
 
     def verdict(
         self,

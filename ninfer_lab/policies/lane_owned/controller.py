@@ -16,10 +16,8 @@ from itertools import count
 
 from ninfer_lab.contract.cache_controller import (
     Admission,
-    Admitted,
     ControllerSnapshot,
     PermanentlyInfeasible,
-    TemporarilyBlocked,
 )
 from ninfer_lab.contract.candidate import AdmissionRequest, ReusePath
 from ninfer_lab.contract.checkpoint import CheckpointKind, CheckpointSummary
@@ -42,8 +40,7 @@ from ninfer_lab.contract.result import (
     SequenceEnd,
     Settlement,
 )
-from ninfer_lab.contract.search_report import SearchReport, TargetVerdict
-from ninfer_lab.contract.target import StateTransition
+from ninfer_lab.contract.search_report import TargetVerdict
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.policies.lane_owned.bundle import Fingerprint, LaneBundle, SavedState
 from ninfer_lab.policies.lane_owned.bundle_store import BundleStore
@@ -147,7 +144,8 @@ class LaneOwnedController(SynchronousDesign):
         )
         selection, lines = select_lane(request, now, self._switches)
         if selection is None:
-            return self._blocked(request, lines)
+            self.trace.tell(AdmissionRan(request=request.request, lines=lines))
+            return self.blocked(request)
         lane, plan = selection.lane, selection.plan
         evicted = tuple(store.evict(request, each) for each in selection.evicted)
         on_lane = None if store.outlives(lane, plan) else store.retained.get(lane)
@@ -163,46 +161,13 @@ class LaneOwnedController(SynchronousDesign):
         entry = _Entry(request=request, lane=lane, plan=plan, claimed=claimed, action=action)
         self._tell_admission(entry, lines)
         row, given_way = self._enter(entry)
-        return self._admitted(entry, row, (*evicted, *given_way), looked_at)
-
-    def _admitted(
-        self,
-        entry: _Entry,
-        row: Row,
-        evicted: tuple[OwnerId, ...],
-        looked_at: list[TargetVerdict],
-    ) -> Admitted:
-        state = StateTransition.ROOT
-        if row.read_slot is not None:
-            state = StateTransition.FORK if row.is_reading_lent else StateTransition.MOVE
-        looked_at[-1] = looked_at[-1]._replace(state=state, evicted=evicted)
-        self.moved()
-        return Admitted(
-            handle=row.handle,
-            path=entry.plan.path,
-            state=state,
-            reuse_tokens=entry.plan.reuse_tokens,
-            cow_pages=0,
-            evicted=evicted,
-            report=SearchReport(verdicts=tuple(looked_at), chosen=len(looked_at) - 1),
-            capture=None,
-        )
+        return self.admitted(row, plan.path, looked_at, evicted=(*evicted, *given_way))
 
     def _looked_at(
         self, request: AdmissionRequest, plan: ReusePlan, bundle: LaneBundle | None
     ) -> TargetVerdict:
         owner = None if bundle is None else bundle.owner.id
         return self.verdict(request, plan.path, plan.reuse_tokens, owner)
-
-    def _blocked(self, request: AdmissionRequest, lines: tuple[LineRan, ...]) -> TemporarilyBlocked:
-        self.trace.tell(AdmissionRan(request=request.request, lines=lines))
-        missing_pages = self.ledger.entitled_pages(request) - self.ledger.unpromised_pages
-        verdict = self.verdict(request, ReusePath.FULL_RESET, 0, missing_pages=missing_pages)
-        return TemporarilyBlocked(
-            revision=self.revision,
-            reason=f"{missing_pages} more pages than are nobody's",
-            report=SearchReport(verdicts=(verdict,), chosen=None),
-        )
 
     def _tell_admission(self, entry: _Entry, lines: tuple[LineRan, ...]) -> None:
         self.trace.tell(
@@ -338,11 +303,7 @@ class LaneOwnedController(SynchronousDesign):
             published = OwnerState(
                 ref=kept.owner, checkpoints=tuple(state.summary for state in kept.states)
             )
-        return Settlement(
-            published=published,
-            frontier_tokens=ended.frontier_tokens,
-            resource_revision=self.moved(),
-        )
+        return self.settled(ended, published)
 
     def _kept(self, running: _Running, ended: EndedRow, end: SequenceEnd) -> LaneBundle | None:
         """What the lane retains; `None` if no state is left from which anything could go on."""
