@@ -12,18 +12,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ninfer_lab.contract.candidate import ReusePath as ReusePath
     from ninfer_lab.contract.numerics import Numerics as Numerics
     from ninfer_lab.contract.options import CacheMode as CacheMode
     from ninfer_lab.contract.options import EngineOptions as EngineOptions
     from ninfer_lab.contract.options import RequestOptions as RequestOptions
     from ninfer_lab.contract.options import Sampling as Sampling
     from ninfer_lab.contract.options import SpeculativeBackend as SpeculativeBackend
+    from ninfer_lab.contract.result import SequenceEnd as SequenceEnd
     from ninfer_lab.engine.assembly import TorchParts as TorchParts
+    from ninfer_lab.lab import designs as designs
     from ninfer_lab.lab import engine_trials as engine_trials
     from ninfer_lab.lab import experiments as experiments
     from ninfer_lab.lab import explain as explain
     from ninfer_lab.lab import figures as figures
     from ninfer_lab.lab import laws as laws
+    from ninfer_lab.lab import side_request_donts as side_request_donts
+    from ninfer_lab.lab import side_request_room as side_request_room
+    from ninfer_lab.lab import side_request_ways as side_request_ways
+    from ninfer_lab.lab import side_requests as side_requests
     from ninfer_lab.lab import stories as stories
     from ninfer_lab.lab import tables as tables
     from ninfer_lab.lab import transition_trials as transition_trials
@@ -46,6 +53,8 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.wanted import evicting as evicting
     from ninfer_lab.lab.widgets.ledger_desk import LedgerDesk as LedgerDesk
     from ninfer_lab.lab.widgets.transition_desk import TransitionDesk as TransitionDesk
+    from ninfer_lab.policies.row_ledger import RowStart as RowStart
+    from ninfer_lab.policies.synchronous_design import SynchronousDesign as SynchronousDesign
 
 _HOME_OF_NAME = {
     "CacheMode": "contract.options",
@@ -59,8 +68,12 @@ _HOME_OF_NAME = {
     "LedgerDesk": "lab.widgets.ledger_desk",
     "Numerics": "contract.numerics",
     "RequestOptions": "contract.options",
+    "ReusePath": "contract.candidate",
+    "RowStart": "policies.row_ledger",
     "Sampling": "contract.options",
+    "SequenceEnd": "contract.result",
     "SpeculativeBackend": "contract.options",
+    "SynchronousDesign": "policies.synchronous_design",
     "TorchParts": "engine.assembly",
     "TransitionDesk": "lab.widgets.transition_desk",
     "Wanted": "lab.wanted",
@@ -79,11 +92,16 @@ them.
 """
 
 _MODULES = (
+    "designs",
     "engine_trials",
     "experiments",
     "explain",
     "figures",
     "laws",
+    "side_request_donts",
+    "side_request_room",
+    "side_request_ways",
+    "side_requests",
     "stories",
     "tables",
     "transition_trials",
@@ -102,13 +120,18 @@ __all__ = [
     "LedgerDesk",
     "Numerics",
     "RequestOptions",
+    "ReusePath",
+    "RowStart",
     "Sampling",
+    "SequenceEnd",
     "SpeculativeBackend",
+    "SynchronousDesign",
     "TorchParts",
     "TransitionDesk",
     "Wanted",
     "breaking",
     "demoting",
+    "designs",
     "engine_trials",
     "evicting",
     "experiments",
@@ -119,6 +142,10 @@ __all__ = [
     "open_engine",
     "read_trace",
     "replay",
+    "side_request_donts",
+    "side_request_room",
+    "side_request_ways",
+    "side_requests",
     "stories",
     "tables",
     "tiny_checkpoint",

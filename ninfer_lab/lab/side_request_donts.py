@@ -19,7 +19,7 @@ from ninfer_lab.policies.longest_prefix import longest_prefix
 LANES_TRIED = (1, 2, 4, 8)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Remedy:
     """One of them, tried.
 
@@ -38,6 +38,9 @@ class Remedy:
     def __str__(self) -> str:
         rows = [tuple(map(str, row)) for row in self.rows]
         return "\n".join((self.what, text_table(self.columns, rows), f"→ {self.why}"))
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"

@@ -17,7 +17,7 @@ from ninfer_lab.lab import palette
 from ninfer_lab.lab.engine_trials import EngineRun
 from ninfer_lab.lab.picture import Picture
 from ninfer_lab.lab.run_figures import timelines
-from ninfer_lab.lab.side_request_ways import DecisionTable, WayRun, WaySweep, name_of
+from ninfer_lab.lab.side_request_ways import DecisionTable, WayRun, Ways, WaySweep, name_of
 from ninfer_lab.lab.side_requests import PUBLISHED, ObservedTable, SideRun
 
 _RETURNED, _PIVOT_GONE, _PIVOT_ALIVE = palette.FREE_COLOUR, "#E69F00", "#0072B2"
@@ -26,7 +26,7 @@ _RETURNED, _PIVOT_GONE, _PIVOT_ALIVE = palette.FREE_COLOUR, "#E69F00", "#0072B2"
 
 def side_requests(table: ObservedTable, *, title: str | None = None) -> Picture:
     """Prompt and cached tokens of every request of the three groups, published and reproduced."""
-    figure = Picture(figsize=(9.5, 3.6), layout="constrained")
+    figure = Picture(figsize=(8.2, 3.1), layout="constrained")
     panel = figure.subplots()
     labels = []
     for row, (was, now) in enumerate(zip(PUBLISHED, table.reproduced, strict=True)):
@@ -51,7 +51,7 @@ def side_requests(table: ObservedTable, *, title: str | None = None) -> Picture:
                 linewidth=0,
             )
             said = f" {one.cached_tokens} of {one.prompt_tokens}, {one.path}"
-            panel.text(one.prompt_tokens, y, said, va="center", fontsize=8)
+            panel.text(one.prompt_tokens, y, said, va="center", fontsize=7)
         labels.append(f"{was.group.value}  {was.request}")
     panel.set_yticks(range(len(labels) - 1, -1, -1), labels)
     panel.set_xlim(0, 1_650)
@@ -78,14 +78,14 @@ def ways_out(swept: WaySweep, *, title: str | None = None) -> Picture:
     """Every combination of ways out, with one lane and two, with the flag and without."""
     columns = [(lanes, flag) for lanes in (1, 2) for flag in (True, False)]
     combinations = list(dict.fromkeys(run.ways for run in swept.runs))
-    figure = Picture(figsize=(9.5, 1.6 + 0.36 * len(combinations)), layout="constrained")
+    figure = Picture(figsize=(8.2, 1.3 + 0.27 * len(combinations)), layout="constrained")
     panel = figure.subplots()
     for run in swept.runs:
         x = columns.index((run.lanes_count, run.is_flagged))
         y = len(combinations) - 1 - combinations.index(run.ways)
         _cell(panel, x, y, run)
-    names = [name_of(ways) for ways in combinations]
-    panel.set_yticks([y + 0.5 for y in range(len(names))], names[::-1], fontsize=8)
+    names = [_short_name(ways) for ways in combinations]
+    panel.set_yticks([y + 0.5 for y in range(len(names))], names[::-1], fontsize=7)
     heads = [f"C = {lanes}\n{'flagged' if flag else 'no flag'}" for lanes, flag in columns]
     panel.set_xticks([x + 0.5 for x in range(len(columns))], heads)
     panel.xaxis.tick_top()
@@ -96,6 +96,11 @@ def ways_out(swept: WaySweep, *, title: str | None = None) -> Picture:
         spine.set_visible(False)
     _ways_legend(figure, title)
     return figure
+
+
+def _short_name(ways: Ways) -> str:
+    """One way by its name, several by their numbers."""
+    return name_of(ways) if len(ways) < 2 else " + ".join(sorted(w.value[0] for w in ways))
 
 
 def _cell(panel: Axes, x: float, y: float, run: WayRun) -> None:
@@ -110,7 +115,7 @@ def _cell(panel: Axes, x: float, y: float, run: WayRun) -> None:
         str(run.reused_tokens),
         ha="center",
         va="center",
-        fontsize=8,
+        fontsize=7,
         color="white" if dark else palette.TEXT_COLOUR,
     )
 
@@ -133,7 +138,7 @@ def _ways_legend(figure: Picture, title: str | None) -> None:
 def decisions(table: DecisionTable, *, title: str | None = None) -> Picture:
     """Each line of the published decision table, followed: what turn 2 reuses then, and before."""
     rows = table.decisions
-    figure = Picture(figsize=(9.5, 1.5 + 0.5 * len(rows)), layout="constrained")
+    figure = Picture(figsize=(8.2, 1.0 + 0.42 * len(rows)), layout="constrained")
     panel = figure.subplots()
     labels = []
     for ordinal, each in enumerate(rows):
@@ -151,10 +156,10 @@ def decisions(table: DecisionTable, *, title: str | None = None) -> Picture:
             f" {name_of(case.ways)}: {verdict}, {each.without.reused_tokens}"
             f" → {each.run.reused_tokens}",
             va="center",
-            fontsize=8,
+            fontsize=7,
             color=palette.TEXT_COLOUR if each.run.helps else palette.CAPACITY_COLOUR,
         )
-    panel.set_yticks(range(len(rows) - 1, -1, -1), labels, fontsize=8)
+    panel.set_yticks(range(len(rows) - 1, -1, -1), labels, fontsize=7)
     panel.set_xlim(0, 1_900)
     panel.set_xticks(range(0, 1_001, 250))
     panel.set_xlabel("tokens of turn 2: reused, computed")
@@ -183,7 +188,7 @@ def design_timelines(runs: Sequence[SideRun], *, title: str | None = None) -> Pi
                 xytext=(5, 0),
                 textcoords="offset points",
                 va="center",
-                fontsize=8,
+                fontsize=7,
                 color=palette.TEXT_COLOUR,
             )
     latest_ms = max(

@@ -69,7 +69,7 @@ class CatalogCapacity:
         return all(tokens > 0 for _, tokens in self.reused_tokens)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CatalogTable:
     """The catalog engine on the three groups, capacity by capacity."""
 
@@ -88,6 +88,9 @@ class CatalogTable:
             for each in self.capacities
         ]
         return text_table(head, rows)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"

@@ -10,7 +10,7 @@ import html
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-from itertools import combinations
+from itertools import combinations, product
 
 from ninfer_lab.contract.events import OwnerPublished, RequestAdmitted
 from ninfer_lab.contract.ids import LaneId
@@ -149,7 +149,7 @@ def every_combination() -> tuple[Ways, ...]:
     return tuple(frozenset(few) for size in range(5) for few in combinations(WayOut, size))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class WaySweep:
     """Every combination, lane count and flag."""
 
@@ -170,18 +170,22 @@ class WaySweep:
         ]
         return text_table(head, rows)
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
 
 
 def sweep(lengths: Lengths = Lengths.PUBLISHED) -> WaySweep:
     """Both lane counts, all combinations, with the flag and without."""
+    from tqdm import tqdm
+
+    wanted = list(product((1, 2), (True, False), every_combination()))
     return WaySweep(
         runs=tuple(
             way_run(ways, lanes_count=lanes_count, lengths=lengths, is_flagged=is_flagged)
-            for lanes_count in (1, 2)
-            for is_flagged in (True, False)
-            for ways in every_combination()
+            for lanes_count, is_flagged, ways in tqdm(wanted, unit="run", leave=False)
         )
     )
 
@@ -252,7 +256,7 @@ class Decision:
         return "does not"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class DecisionTable:
     """The published advice, carried out."""
 
@@ -273,6 +277,9 @@ class DecisionTable:
             for each in self.decisions
         ]
         return text_table(head, rows)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from ninfer_lab.contract.events import RequestFinished
@@ -100,8 +100,8 @@ class SideRun:
     group: Group
     design: str
     lanes_count: int
-    run: Run
-    trace: LaneTrace
+    run: Run = field(repr=False)
+    trace: LaneTrace = field(repr=False)
 
     @property
     def told(self) -> tuple[tuple[str, Told], ...]:
@@ -207,7 +207,7 @@ def flagged(story: Story, *, is_flagged: bool) -> Story:
     return replace(story, steps=tuple(said(ask) for ask in story.asks))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ObservedTable:
     """The published table and a reproduced one, side by side.
 
@@ -239,6 +239,9 @@ class ObservedTable:
 
     def __str__(self) -> str:
         return text_table(TABLE_HEAD, self.rows)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"

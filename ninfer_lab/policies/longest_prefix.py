@@ -12,13 +12,12 @@ from dataclasses import dataclass
 
 from ninfer_lab.contract.cache_controller import (
     Admission,
-    ControllerSnapshot,
 )
 from ninfer_lab.contract.candidate import AdmissionRequest, ReusePath
 from ninfer_lab.contract.ids import LaneId, PageId, SequenceHandle
 from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.options import PAGE_TOKENS, ResolvedOptions
-from ninfer_lab.contract.result import CaptureOutcome, CaptureResult, SequenceEnd, Settlement
+from ninfer_lab.contract.result import SequenceEnd, Settlement
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.cost.machine_cost_model import MachineCostModel
 from ninfer_lab.policies.row_ledger import RowStart
@@ -61,11 +60,6 @@ class LongestPrefix(SynchronousDesign):
         path = ReusePath.APPEND_AT_FRONTIER if reuse_tokens else ReusePath.FULL_RESET
         return self.admitted(row, path)
 
-    def on_forward(self, handle: SequenceHandle) -> CaptureResult:
-        """No state is ever kept."""
-        row = self.ledger.commit(handle)
-        return CaptureResult(CaptureOutcome.NOT_WANTED, row.frontier_tokens)
-
     def finish(self, handle: SequenceHandle, end: SequenceEnd) -> Settlement:
         """The pages stay on the lane, the state goes."""
         ended = self.ledger.end(handle)
@@ -76,10 +70,6 @@ class LongestPrefix(SynchronousDesign):
         else:
             self.ledger.pages.give_back(ended.pages)
         return self.settled(ended, None)
-
-    def describe(self) -> ControllerSnapshot:
-        """Rows alone: pages without a state are nothing that a picture has a word for."""
-        return ControllerSnapshot(ledger=self.ledger.snapshot(self.revision, (), {}), catalog=())
 
 
 def longest_prefix(

@@ -2,15 +2,20 @@
 
 Owns the half of `contract.cache_controller` that follows from it: no transition is ever under way,
 growth is promised at admission, nobody is let past a blocked head, and a row's forwards come from
-the `RowLedger`. A policy adds the other half: `admit`, `on_forward`, `finish`, `describe`; for the
-values that these answer with there is a short way here.
+the `RowLedger`. A policy adds `admit` and `finish`, and `on_forward` and `describe` if it keeps
+anything; for the values that these answer with there is a short way here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ninfer_lab.contract.cache_controller import AdmissionAborted, Admitted, TemporarilyBlocked
+from ninfer_lab.contract.cache_controller import (
+    AdmissionAborted,
+    Admitted,
+    ControllerSnapshot,
+    TemporarilyBlocked,
+)
 from ninfer_lab.contract.candidate import AdmissionRequest, ReusePath, SourceDisposition
 from ninfer_lab.contract.capacity import Axis, Occupancy
 from ninfer_lab.contract.errors import InvariantBroken
@@ -18,7 +23,7 @@ from ninfer_lab.contract.ids import OwnerId, RequestId, SequenceHandle
 from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.machine_work import MachineWork, PrefillWork
 from ninfer_lab.contract.options import ResolvedOptions
-from ninfer_lab.contract.result import OwnerState, Settlement
+from ninfer_lab.contract.result import CaptureOutcome, CaptureResult, OwnerState, Settlement
 from ninfer_lab.contract.search_report import SearchReport, TargetVerdict
 from ninfer_lab.contract.target import StageName, StateTransition, Violation
 from ninfer_lab.contract.work import Cut
@@ -89,6 +94,11 @@ class SynchronousDesign:
         """The row's next forward."""
         return self.ledger.next_cut(handle)
 
+    def on_forward(self, handle: SequenceHandle) -> CaptureResult:
+        """The cut has run; a policy that keeps states asks for them here."""
+        row = self.ledger.commit(handle)
+        return CaptureResult(CaptureOutcome.NOT_WANTED, row.frontier_tokens)
+
     def on_accept(self, handle: SequenceHandle, token_id: int) -> None:
         """A drawn token joined the exact history."""
         self.ledger.row(handle).output.append(token_id)
@@ -96,6 +106,10 @@ class SynchronousDesign:
     def occupancy(self) -> Occupancy:
         """Used_r now."""
         return self.ledger.occupancy()
+
+    def describe(self) -> ControllerSnapshot:
+        """Running rows alone; a policy that keeps something shows it here."""
+        return ControllerSnapshot(ledger=self.ledger.snapshot(self.revision, (), {}), catalog=())
 
     def blocked(self, request: AdmissionRequest) -> TemporarilyBlocked:
         """The answer to a request that must wait for running ones."""
