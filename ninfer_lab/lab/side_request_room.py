@@ -1,7 +1,8 @@
 """What do side requests cost where room is short, or where two conversations take turns?
 
-Owns three runs beside the table: two lanes with hardly a page to spare, conversations in turns, and
-the catalog engine on the published requests, from very little capacity on. Reads runs alone.
+Owns four runs beside the table: two lanes with hardly a page to spare, a title beside a very long
+conversation, conversations in turns, and the catalog engine on the published requests, from very
+little capacity on. Reads runs alone.
 """
 
 from __future__ import annotations
@@ -9,11 +10,27 @@ from __future__ import annotations
 import html
 from dataclasses import dataclass, replace
 
+from ninfer_lab.contract.events import RequestAdmitted
+from ninfer_lab.contract.options import EngineOptions, RequestOptions, pages_of_tokens
 from ninfer_lab.engine.assembly import ControllerFactory, catalog_design
 from ninfer_lab.lab import worlds
-from ninfer_lab.lab.side_requests import Group, SideRun, tell, text_table, world_of
+from ninfer_lab.lab.side_requests import (
+    CONVERSATION,
+    Group,
+    SideRun,
+    tell,
+    text_table,
+    world_of,
+)
+from ninfer_lab.lab.story import Ask, Piece, Story, TokenTurn
 from ninfer_lab.policies.lane_owned.design import lane_owned
-from ninfer_lab.policies.lane_owned.switches import AS_IT_WAS, EvictionOrder, LaneKey, LaneSwitches
+from ninfer_lab.policies.lane_owned.switches import (
+    AS_IT_WAS,
+    LANE_SELECTION,
+    EvictionOrder,
+    LaneKey,
+    LaneSwitches,
+)
 
 PRESSED_CONTEXT_TOKENS = 1_152
 """Room for one of the published requests, whole, and for nothing beside it."""
@@ -34,6 +51,74 @@ def pressed(order: EvictionOrder) -> SideRun:
     switches = LaneSwitches(lane_key=LaneKey.REUSE_THEN_DESTRUCTION, eviction_order=order)
     world = replace(world, story=replace(world.story, options=options))
     return tell(world, Group.TITLE, switches, name=order.value, lanes_count=2)
+
+
+LONG_CONTEXT_TOKENS = 262_144
+TITLE_TOKENS, ANSWER_TOKENS = 42, 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """A conversation of some length with a title beside it.
+
+    Attributes:
+        conversation_pages: What the conversation holds when the title comes.
+        title_lane: Where that ran.
+        reused_tokens: Of turn 2, which asks on from the whole first turn.
+    """
+
+    conversation_tokens: int
+    conversation_pages: int
+    capacity_pages: int
+    title_lane: int
+    reused_tokens: int
+
+
+def beside_long(conversation_tokens: int) -> Beside:
+    """Two lanes, the lane key of the fourth way, a model of 27B and KV for one longest context
+    (RT-4): does the title find room beside the conversation?
+
+    Args:
+        conversation_tokens: Of the first turn's prompt.
+    """
+
+    def ask(name: str | None, prompt: Piece, answer: str) -> Ask:
+        said = (Piece(stream=answer, tokens=ANSWER_TOKENS),)
+        return Ask(
+            conversation=name,
+            turn=TokenTurn(pieces=(prompt,), answer=said),
+            options=RequestOptions(stop_at_end_token=False),
+        )
+
+    first = Piece(stream="conversation", tokens=conversation_tokens)
+    options = EngineOptions(
+        max_concurrency=2,
+        max_context_tokens=LONG_CONTEXT_TOKENS,
+        kv_capacity_tokens=LONG_CONTEXT_TOKENS,
+        device_state_slots=2,
+    )
+    story = Story(
+        title="Does a title find room beside a long conversation?",
+        setting="27b",
+        options=options,
+        steps=(
+            ask(CONVERSATION, first, "answer-1"),
+            ask(None, Piece(stream="title", tokens=TITLE_TOKENS), "title-answer"),
+            ask(CONVERSATION, Piece(stream="question", tokens=ANSWER_TOKENS), "answer-2"),
+        ),
+    )
+    world = replace(worlds.named("27b-agent"), story=story)
+    run = worlds.run(world, design=lane_owned(LANE_SELECTION))
+    title = next(told.request for told in run.told if told.ask.conversation is None)
+    admitted = [event for event in run.events if isinstance(event, RequestAdmitted)]
+    last = max(run.told, key=lambda told: told.request)
+    return Beside(
+        conversation_tokens=conversation_tokens,
+        conversation_pages=pages_of_tokens(conversation_tokens + ANSWER_TOKENS - 1),
+        capacity_pages=pages_of_tokens(LONG_CONTEXT_TOKENS),
+        title_lane=next(event.lane for event in admitted if event.request == title),
+        reused_tokens=last.outcome.log.prefix_cache_hit_tokens,
+    )
 
 
 def in_turns(design: LaneSwitches | ControllerFactory = AS_IT_WAS) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ takes its pivot; each way out keeps exactly what it says.
 from __future__ import annotations
 
 from ninfer_lab.contract.ids import LaneId
-from ninfer_lab.contract.options import CacheMode
+from ninfer_lab.contract.options import CacheMode, ContextCache, EngineOptions
 from ninfer_lab.lab.checkers.publication import CheckpointsAreProtected
 from ninfer_lab.policies.lane_owned.switches import (
     AS_IT_WAS,
@@ -18,10 +18,18 @@ from ninfer_lab.policies.lane_owned.trace import (
     Destroyer,
     Destruction,
     Detached,
+    LaneTrace,
     Lost,
 )
-from policies.lane_world import LaneWorld, lane_world, next_turn, opening
-from simulation.engine_world import prepared
+from policies.lane_world import (
+    NOT_OWED,
+    LaneWorld,
+    building,
+    lane_world,
+    next_turn,
+    opening,
+)
+from simulation.engine_world import engine_world, prepared
 
 HOME = opening(range(100, 200))
 TITLE = [900, 901, 902, 903]
@@ -203,6 +211,18 @@ def test_what_must_do_without_the_cache_leaves_nothing_behind() -> None:  # spec
     world.world.finish(request)
     assert not world.controller.store.retained
     assert world.run(HOME) == RESET
+
+
+def test_an_engine_without_a_cache_retains_nothing() -> None:  # spec: MODE-3
+    trace = LaneTrace()
+    design, built = building(DETACHED_REGISTRY, trace)
+    options = EngineOptions(max_context_tokens=256, context_cache=ContextCache.DISABLED)
+    world = engine_world(options, design=design, without=NOT_OWED)
+    for _ in range(2):
+        log = world.finish(world.submit(HOME)).log
+        assert log.prefix_cache_hit_tokens == 0
+        assert not list(built.last.store.bundles)
+        assert built.last.ledger.pages.taken_count == 0
 
 
 def test_a_lane_writes_past_its_own_checkpoint_and_into_no_other() -> None:  # spec: LANE-6

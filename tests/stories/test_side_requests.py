@@ -19,7 +19,7 @@ from ninfer_lab.lab.side_request_donts import (
     put_off,
     undeclared,
 )
-from ninfer_lab.lab.side_request_room import catalog_capacities, in_turns, pressed
+from ninfer_lab.lab.side_request_room import beside_long, catalog_capacities, in_turns, pressed
 from ninfer_lab.lab.side_request_ways import (
     WayOut,
     Ways,
@@ -187,6 +187,24 @@ def test_under_pressure_the_order_of_pass_2_decides() -> None:  # spec: RT-4
     reused = {order: pressed(order).last_turn.cached_tokens for order in EvictionOrder}
     assert reused == {EvictionOrder.LANE: 0, EvictionOrder.RETENTION: 961}
     assert [pressed(order).trace.evict_calls_count for order in EvictionOrder] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("conversation_tokens", "title_lane", "reused_tokens"),
+    [(200_000, 1, 200_063), (261_900, 1, 261_963), (261_960, 0, 0)],
+)
+def test_beside_a_quarter_million_tokens_the_title_needs_two_pages(  # spec: RT-4
+    conversation_tokens: int, title_lane: int, reused_tokens: int
+) -> None:
+    found = beside_long(conversation_tokens)
+    assert (found.title_lane, found.reused_tokens) == (title_lane, reused_tokens)
+    assert (found.capacity_pages - found.conversation_pages >= 2) == (title_lane == 1)
+
+
+def test_a_detached_state_weighs_as_much_as_published() -> None:  # spec: RT-3
+    """One whole image of the released model lies on two cards, half on each."""
+    image_bytes = worlds.named("27b-agent").device.state_image_bytes
+    assert round(image_bytes / 2 / 2**20, 1) == 73.4
 
 
 def test_the_decision_table_holds_but_for_its_last_else() -> None:  # spec: RT-5
