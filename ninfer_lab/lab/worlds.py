@@ -108,12 +108,9 @@ def run(
         )
         engine = assemble_simulated(world.story.options, parts)
     else:
-        parts_there = replace(
-            torch_parts or TorchParts(),
-            design=design,
-            recording=recording,
-            frontend=None if world.chat_template is None else words.frontend,
-        )
+        parts_there = replace(torch_parts or TorchParts(), design=design, recording=recording)
+        if world.chat_template is not None:
+            parts_there = replace(parts_there, frontend=words.frontend)
         engine = _torch_engine(world, clock, parts_there)
     with engine:
         client = StoryClient(

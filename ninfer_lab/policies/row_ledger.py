@@ -63,11 +63,6 @@ class RowStart:
     is_lent: bool = False
     captures_tokens: tuple[int, ...] = ()
 
-    @property
-    def takes_slot(self) -> bool:
-        """Whether the row needs a slot from the pool to begin with."""
-        return self.slot is None or self.is_lent
-
 
 @dataclass(slots=True, kw_only=True)
 class Row:

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import polars as pl
 import pytest
 
+from ninfer_lab.contract.events import RequestAdmitted
 from ninfer_lab.contract.options import RequestPurpose
 from ninfer_lab.contract.recording_options import PlacementDetail, RecordingDetail, RecordingOptions
 from ninfer_lab.engine.assembly import catalog_design
@@ -187,6 +189,16 @@ def test_under_pressure_the_order_of_pass_2_decides() -> None:  # spec: RT-4
     reused = {order: pressed(order).last_turn.cached_tokens for order in EvictionOrder}
     assert reused == {EvictionOrder.LANE: 0, EvictionOrder.RETENTION: 961}
     assert [pressed(order).trace.evict_calls_count for order in EvictionOrder] == [1, 1]
+
+
+def test_what_was_offered_and_found_no_room_is_recorded() -> None:  # spec: RCD-1
+    run = pressed(EvictionOrder.LANE).run
+    turn = [event for event in run.events if isinstance(event, RequestAdmitted)][-1]
+    assert turn.report.best_offered_tokens == 961
+    offered, taken = turn.report.verdicts
+    assert (offered.reuse_tokens, offered.is_feasible, taken.reuse_tokens) == (961, False, 0)
+    causes = run.recording.misses.filter(pl.col("request") == turn.request)["cause"].to_list()
+    assert causes[0] == "blocked by a reservation"
 
 
 @pytest.mark.parametrize(

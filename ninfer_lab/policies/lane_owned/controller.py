@@ -11,6 +11,7 @@ going back to it needs no copy, only its state.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -45,7 +46,7 @@ from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.policies.lane_owned.bundle import Fingerprint, LaneBundle, SavedState
 from ninfer_lab.policies.lane_owned.bundle_store import BundleStore
 from ninfer_lab.policies.lane_owned.lane_picture import picture
-from ninfer_lab.policies.lane_owned.lane_selection import LanesNow, select_lane
+from ninfer_lab.policies.lane_owned.lane_selection import LanesNow, Selection, select_lane
 from ninfer_lab.policies.lane_owned.reuse_plan import (
     CheckpointAction,
     ReusePlan,
@@ -147,9 +148,10 @@ class LaneOwnedController(SynchronousDesign):
             self.trace.tell(AdmissionRan(request=request.request, lines=lines))
             return self.blocked(request)
         lane, plan = selection.lane, selection.plan
+        looked_at = [*self._others(request, now, selection, lines)]
         evicted = tuple(store.evict(request, each) for each in selection.evicted)
         on_lane = None if store.outlives(lane, plan) else store.retained.get(lane)
-        looked_at = [self._looked_at(request, plan, on_lane)]
+        looked_at.append(self._looked_at(request, plan, on_lane))
         found = store.match(request, plan)
         if found is None:
             claimed = store.claim(request, lane, plan)
@@ -168,6 +170,30 @@ class LaneOwnedController(SynchronousDesign):
     ) -> TargetVerdict:
         owner = None if bundle is None else bundle.owner.id
         return self.verdict(request, plan.path, plan.reuse_tokens, owner)
+
+    def _others(
+        self,
+        request: AdmissionRequest,
+        now: LanesNow,
+        selection: Selection,
+        lines: tuple[LineRan, ...],
+    ) -> Iterator[TargetVerdict]:
+        """What the other lanes offered, and those that pass 2 emptied, as they were found."""
+        told: set[LaneId] = set()
+        for each in lines:
+            if each.lane is None or each.path is None or each.lane in told:
+                continue
+            told.add(each.lane)
+            if (each.lane, each.reuse_tokens) == (selection.lane, selection.plan.reuse_tokens):
+                continue
+            bundle, room_pages = now.retained.get(each.lane), now.spare_pages + each.bundle_pages
+            yield self.verdict(
+                request,
+                each.path,
+                each.reuse_tokens,
+                None if bundle is None else bundle.owner.id,
+                missing_pages=max(0, now.entitled_pages - room_pages),
+            )
 
     def _tell_admission(self, entry: _Entry, lines: tuple[LineRan, ...]) -> None:
         self.trace.tell(

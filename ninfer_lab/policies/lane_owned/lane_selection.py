@@ -107,7 +107,13 @@ def _pass_1(scan: _Scan) -> tuple[LaneId, ReusePlan] | None:
         else:
             line = Line.NOT_GREATER
         scan.lines.append(
-            LineRan(line=line, lane=lane, reuse_tokens=plan.reuse_tokens, bundle_pages=pages)
+            LineRan(
+                line=line,
+                lane=lane,
+                path=plan.path,
+                reuse_tokens=plan.reuse_tokens,
+                bundle_pages=pages,
+            )
         )
     if selected is not None:
         scan.lines.append(LineRan(line=Line.RETURNED))

@@ -38,12 +38,14 @@ class LineRan:
     """One line, for one lane where it is about one.
 
     Attributes:
-        reuse_tokens: Of the plan on that lane.
+        path: Of the plan on that lane, where it was made.
+        reuse_tokens: Of the same.
         bundle_pages: Of what is retained there.
     """
 
     line: Line
     lane: LaneId | None = None
+    path: ReusePath | None = None
     reuse_tokens: int = 0
     bundle_pages: int = 0
 
