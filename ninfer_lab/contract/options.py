@@ -41,6 +41,15 @@ class CacheMode(Enum):
     """Root only; leaves no catalog entry, session binding or checkpoint behind."""
 
 
+class RequestPurpose(Enum):
+    """What a client says a request is for: a hint that a cache design may heed (RT-2)."""
+
+    CONVERSATION = "conversation"
+    """Its answer becomes part of the history."""
+    SIDE_REQUEST = "side_request"
+    """A title, a summary: the conversation goes on as if it had never been asked."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
     """How the next token is drawn from the logits. Temperature 0 is greedy.
@@ -91,6 +100,7 @@ class RequestOptions:
     mode: CacheMode = CacheMode.READ_WRITE
     session_key: SessionKey | None = None
     stop_at_end_token: bool = True
+    purpose: RequestPurpose = RequestPurpose.CONVERSATION
 
     def __post_init__(self) -> None:
         if self.max_output_tokens is not None and self.max_output_tokens < 1:

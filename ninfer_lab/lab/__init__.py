@@ -12,16 +12,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ninfer_lab.contract.candidate import ReusePath as ReusePath
     from ninfer_lab.contract.numerics import Numerics as Numerics
     from ninfer_lab.contract.options import CacheMode as CacheMode
     from ninfer_lab.contract.options import EngineOptions as EngineOptions
     from ninfer_lab.contract.options import RequestOptions as RequestOptions
     from ninfer_lab.contract.options import Sampling as Sampling
     from ninfer_lab.contract.options import SpeculativeBackend as SpeculativeBackend
+    from ninfer_lab.contract.result import SequenceEnd as SequenceEnd
     from ninfer_lab.engine.assembly import TorchParts as TorchParts
     from ninfer_lab.lab import certificates as certificates
     from ninfer_lab.lab import decisions as decisions
     from ninfer_lab.lab import demand_worth as demand_worth
+    from ninfer_lab.lab import designs as designs
     from ninfer_lab.lab import engine_trials as engine_trials
     from ninfer_lab.lab import experiments as experiments
     from ninfer_lab.lab import explain as explain
@@ -31,6 +34,10 @@ if TYPE_CHECKING:
     from ninfer_lab.lab import planner_problems as planner_problems
     from ninfer_lab.lab import prefix_worth as prefix_worth
     from ninfer_lab.lab import regret as regret
+    from ninfer_lab.lab import side_request_donts as side_request_donts
+    from ninfer_lab.lab import side_request_room as side_request_room
+    from ninfer_lab.lab import side_request_ways as side_request_ways
+    from ninfer_lab.lab import side_requests as side_requests
     from ninfer_lab.lab import stories as stories
     from ninfer_lab.lab import tables as tables
     from ninfer_lab.lab import target_graph as target_graph
@@ -66,6 +73,8 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.wanted import evicting as evicting
     from ninfer_lab.lab.widgets.ledger_desk import LedgerDesk as LedgerDesk
     from ninfer_lab.lab.widgets.transition_desk import TransitionDesk as TransitionDesk
+    from ninfer_lab.policies.row_ledger import RowStart as RowStart
+    from ninfer_lab.policies.synchronous_design import SynchronousDesign as SynchronousDesign
 
 _HOME_OF_NAME = {
     "Belief": "lab.calibration.beliefs",
@@ -81,8 +90,12 @@ _HOME_OF_NAME = {
     "LedgerDesk": "lab.widgets.ledger_desk",
     "Numerics": "contract.numerics",
     "RequestOptions": "contract.options",
+    "ReusePath": "contract.candidate",
+    "RowStart": "policies.row_ledger",
     "Sampling": "contract.options",
+    "SequenceEnd": "contract.result",
     "SpeculativeBackend": "contract.options",
+    "SynchronousDesign": "policies.synchronous_design",
     "TorchParts": "engine.assembly",
     "TransitionDesk": "lab.widgets.transition_desk",
     "Wanted": "lab.wanted",
@@ -113,6 +126,7 @@ _MODULES = (
     "certificates",
     "decisions",
     "demand_worth",
+    "designs",
     "engine_trials",
     "experiments",
     "explain",
@@ -122,6 +136,10 @@ _MODULES = (
     "planner_problems",
     "prefix_worth",
     "regret",
+    "side_request_donts",
+    "side_request_room",
+    "side_request_ways",
+    "side_requests",
     "stories",
     "tables",
     "target_graph",
@@ -144,8 +162,12 @@ __all__ = [
     "LedgerDesk",
     "Numerics",
     "RequestOptions",
+    "ReusePath",
+    "RowStart",
     "Sampling",
+    "SequenceEnd",
     "SpeculativeBackend",
+    "SynchronousDesign",
     "TorchParts",
     "TransitionDesk",
     "Wanted",
@@ -159,6 +181,7 @@ __all__ = [
     "decisions",
     "demand_worth",
     "demoting",
+    "designs",
     "engine_trials",
     "evicting",
     "experiments",
@@ -174,6 +197,10 @@ __all__ = [
     "read_trace",
     "regret",
     "replay",
+    "side_request_donts",
+    "side_request_room",
+    "side_request_ways",
+    "side_requests",
     "stories",
     "study_beliefs",
     "tables",

@@ -148,10 +148,13 @@ def run(
     machine: Annotated[
         str, typer.Option(help="simulated, torch (in virtual time) or torch-wall-time.")
     ] = "simulated",
+    design: Annotated[
+        str, typer.Option(help="The cache design: catalog, lane-owned or one of its cures.")
+    ] = "catalog",
     lists: Annotated[bool, typer.Option("--list", help="Only list the worlds.")] = False,
 ) -> None:
     """Run a named world and print its request table."""
-    from ninfer_lab.lab import stories, worlds
+    from ninfer_lab.lab import designs, stories, worlds
 
     if lists:
         for name in worlds.names():
@@ -162,7 +165,8 @@ def run(
     machines = {each.value: each for each in worlds.Machine}
     if machine not in machines:
         raise NinferLabError("--machine", found=machine, legal=", ".join(machines))
-    typer.echo(str(worlds.run(worlds.named(world), machines[machine])))
+    chosen = designs.named(design)
+    typer.echo(str(worlds.run(worlds.named(world), machines[machine], design=chosen)))
 
 
 @app.command()

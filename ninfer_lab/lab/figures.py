@@ -3,8 +3,9 @@
 Owns the matplotlib figure of occupancy over forwards, and the one name under which notebooks find
 every other: the placement of every slot and page, a checkpoint's anatomy, reclaim and what does not
 fit, the ways into a request, a transition's stages and endings, runs over time, what the planner
-looked at, a calibration and what hangs on it. Reads events, snapshots and searched decisions only;
-a figure says its units, names its colours, and needs no kernel.
+looked at, side requests and what is done about them, a calibration and what hangs on it. Reads
+events, snapshots and searched decisions only; a figure says its units, names its colours, and needs
+no kernel.
 """
 
 from __future__ import annotations
@@ -34,6 +35,12 @@ from ninfer_lab.lab.picture import Picture
 from ninfer_lab.lab.placement_map import placement
 from ninfer_lab.lab.run_figures import growth, timelines
 from ninfer_lab.lab.search_figures import incumbents, regret, target_graph
+from ninfer_lab.lab.side_request_figures import (
+    decisions,
+    design_timelines,
+    side_requests,
+    ways_out,
+)
 from ninfer_lab.lab.transition_figures import endings, stages
 from ninfer_lab.lab.value_figures import demand_window, private_loss, terms_of_j, ways_back
 from ninfer_lab.lab.way_figures import ways_in
@@ -42,7 +49,9 @@ __all__ = [
     "Picture",
     "alone_and_together",
     "anatomy",
+    "decisions",
     "demand_window",
+    "design_timelines",
     "endings",
     "fates",
     "feasibility",
@@ -61,12 +70,14 @@ __all__ = [
     "recency_ladder",
     "reclaim",
     "regret",
+    "side_requests",
     "stages",
     "target_graph",
     "terms_of_j",
     "timelines",
     "ways_back",
     "ways_in",
+    "ways_out",
     "wrongness",
 ]
 

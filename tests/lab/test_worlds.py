@@ -277,7 +277,7 @@ def test_the_command_lists_every_world(capsys: pytest.CaptureFixture[str]) -> No
         (("27b-agent", "--machine=gpu"), "--machine: found gpu; legal: simulated, torch"),
         (("27b-agent", "--machine=torch"), "machine: found real tensors of 27b-agent"),
         (("MINE",), "mine.story, line 3, chat: found no message"),
-        (("ELSEWHERE",), "setting: found moon; legal: tiny or 27b"),
+        (("ELSEWHERE",), "setting: found moon; legal: tiny or tiny-thinking or 27b"),
     ],
 )
 def test_a_mistake_is_one_line(

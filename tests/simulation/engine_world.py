@@ -26,6 +26,7 @@ from ninfer_lab.contract.options import (
     EngineOptions,
     KvPageBytes,
     RequestOptions,
+    RequestPurpose,
 )
 from ninfer_lab.contract.output import OutputRules
 from ninfer_lab.contract.prompt import (
@@ -49,6 +50,7 @@ from ninfer_lab.engine.engine import Engine
 from ninfer_lab.engine.request import RequestOutcome
 from ninfer_lab.frontend.accepted_output import AcceptedOutput
 from ninfer_lab.frontend.prepared_prompt import Frontend
+from ninfer_lab.lab.laws import Law
 from simulation.content_machine import FORWARD_NS, VOCABULARY_TOKENS, ContentMachine
 from simulation.watched_controller import Watch, WatchedController
 
@@ -167,6 +169,7 @@ class EngineWorld:
         session: str | None = None,
         mode: CacheMode = CacheMode.READ_WRITE,
         stop: tuple[str, ...] = (),
+        purpose: RequestPurpose = RequestPurpose.CONVERSATION,
     ) -> RequestId:
         """Queues a prompt of tokens, or one prepared by hand."""
         if isinstance(prompt, PreparedPrompt):
@@ -180,6 +183,7 @@ class EngineWorld:
             session_key=None if session is None else SessionKey(session),
             mode=mode,
             stop_strings=stop,
+            purpose=purpose,
         )
         return self.engine.submit(TokenPrompt(tokens=tokens), options)
 
@@ -225,6 +229,7 @@ def engine_world(
     lease_window_tokens: int | None = None,
     endpoint_gain_tokens: int | None = None,
     watch: Watch = Watch.EVERY_CALL,
+    without: frozenset[type[Law]] = frozenset(),
 ) -> EngineWorld:
     """An engine that a watcher holds to every law.
 
@@ -236,6 +241,7 @@ def engine_world(
             with `kv_lease_growth`.
         endpoint_gain_tokens: Likewise, for an endpoint to become an anchor.
         watch: When it looks.
+        without: Laws that the design does not hold to.
     """
     options = options or EngineOptions(max_context_tokens=256, prefill_chunk_tokens=128)
     backend = None if options.backend is None else BACKEND_PAGE_BYTES
@@ -248,7 +254,9 @@ def engine_world(
         resolved = replace(resolved, anchors=anchors)
     clock = VirtualClock()
     machine = ContentMachine(resolved.capacity, clock, options.backend)
-    controller = WatchedController(design(resolved, machine, BELIEF), machine, resolved, watch)
+    controller = WatchedController(
+        design(resolved, machine, BELIEF), machine, resolved, watch, without
+    )
     frontend = HandMadeFrontend(with_text=with_text)
     engine = Engine(
         options=resolved,

@@ -13,10 +13,11 @@ from enum import Enum
 from ninfer_lab.contract.errors import PromptError
 from ninfer_lab.contract.events import RequestAdmitted, RequestFinished
 from ninfer_lab.contract.ids import RequestId
-from ninfer_lab.contract.options import CacheMode, EngineOptions
+from ninfer_lab.contract.options import CacheMode, EngineOptions, RequestPurpose
 from ninfer_lab.contract.output import FinishReason
 from ninfer_lab.contract.prompt import PreparedPrompt, RewriteKind
-from ninfer_lab.lab.laws import check_laws
+from ninfer_lab.engine.assembly import ControllerFactory, catalog_design
+from ninfer_lab.lab.laws import Law, check_laws
 from simulation.content_machine import answer_to
 from simulation.engine_world import STEPS_LIMIT, EngineWorld, engine_world, prepared
 from simulation.watched_controller import Watch
@@ -69,6 +70,7 @@ class Wish:
     session: str | None
     mode: CacheMode = CacheMode.READ_WRITE
     anchors: tuple[int, ...] = ()
+    purpose: RequestPurpose = RequestPurpose.CONVERSATION
 
 
 def stem(number: int, tokens: int) -> list[int]:
@@ -108,6 +110,8 @@ class Story:
         lease_window_tokens: See `engine_world`.
         endpoint_gain_tokens: See `engine_world`.
         watch: How often laws and contents are looked at; at the least after every step.
+        design: Of the cache.
+        without: Laws that the design does not hold to.
 
     Attributes:
         steps_count: Worker cycles so far.
@@ -120,13 +124,18 @@ class Story:
         lease_window_tokens: int | None = None,
         endpoint_gain_tokens: int | None = None,
         watch: Watch = Watch.EVERY_CALL,
+        design: ControllerFactory = catalog_design,
+        without: frozenset[type[Law]] = frozenset(),
     ) -> None:
         self.world: EngineWorld = engine_world(
             options,
             lease_window_tokens=lease_window_tokens,
             endpoint_gain_tokens=endpoint_gain_tokens,
             watch=watch,
+            design=design,
+            without=without,
         )
+        self._without = without
         self.told: list[Told] = []
         self.refused_count = 0
         self.steps_count = 0
@@ -243,7 +252,11 @@ class Story:
         )
         try:
             request = self.world.submit(
-                prompt, output=wish.output, session=wish.session, mode=wish.mode
+                prompt,
+                output=wish.output,
+                session=wish.session,
+                mode=wish.mode,
+                purpose=wish.purpose,
             )
         except PromptError:
             self.refused_count += 1  # the queue is full: nothing else is wrong with a prompt here
@@ -271,7 +284,7 @@ class Story:
             self._require_right(told)
         assert held.ledger.sequences == ()
         assert not any(use.reserved_count for use in held.ledger.occupancy.axes)
-        check_laws(held, self.world.engine.options)
+        check_laws(held, self.world.engine.options, without=self._without)
 
     def _require_right(self, told: Told) -> None:
         """What was answered is what the machine says to this prompt alone."""
