@@ -14,6 +14,7 @@ from enum import Enum
 from ninfer_lab.contract.capacity import NO_HOST_ARENA, Capacity, HostArenaGeometry, KvPool
 from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.ids import SessionKey
+from ninfer_lab.contract.shared_prefix import MAX_PREPARED_CANDIDATES
 
 PAGE_TOKENS = 64
 """Tokens of one KV page (KV-6). A page edge is neither an attention boundary nor a hit boundary."""
@@ -158,6 +159,12 @@ class EngineOptions:
         host_kv_capacity_bytes: The packed Host KV arena; default 8 GiB, or what P contexts take
             where that is less.
         max_private_continuations: Private catalog slots P; default 2C.
+        max_shared_prefixes: Shared catalog slots S; default the larger of C and 7, what one request
+            can prepare (SHR-5).
+        automatic_markers_take_surplus: The rule before the one that is measured in EVD-4: a
+            boundary that a protocol places by itself may take a vacant shared slot at first sight.
+        recycles_shared_prefixes: Whether a full shared catalog gives up the least recently used
+            entry that nobody declared (EVD-2); without it such a catalog stays full for good.
         backend: A speculative backend's KV pool; `None` without one.
         kv_lease_growth: Whether output growth is leased in windows instead of reserved whole
             (ACT-4).
@@ -175,6 +182,9 @@ class EngineOptions:
     host_state_slots: int | None = None
     host_kv_capacity_bytes: int | None = None
     max_private_continuations: int | None = None
+    max_shared_prefixes: int | None = None
+    automatic_markers_take_surplus: bool = False
+    recycles_shared_prefixes: bool = True
     backend: SpeculativeBackend | None = None
     kv_lease_growth: bool = False
     backfill: bool = False
@@ -228,7 +238,7 @@ class EngineOptions:
             capacity=Capacity(
                 device_state_slots=lanes + extra_slots,
                 device_kv_pages=pages,
-                host_state_slots=self._host(
+                host_state_slots=self._of_cache(
                     "host_state_slots", self.host_state_slots, HOST_STATE_SLOTS
                 ),
                 device_backend_kv_pages=backend_pages,
@@ -238,6 +248,13 @@ class EngineOptions:
             max_context_tokens=self.max_context_tokens,
             prefill_chunk_tokens=self.prefill_chunk_tokens,
             max_private_continuations=private_slots,
+            max_shared_prefixes=self._of_cache(
+                "max_shared_prefixes",
+                self.max_shared_prefixes,
+                max(lanes, MAX_PREPARED_CANDIDATES),
+            ),
+            automatic_markers_take_surplus=self.automatic_markers_take_surplus,
+            recycles_shared_prefixes=self.recycles_shared_prefixes,
             context_cache=self.context_cache,
             max_pending_requests=self.max_pending_requests,
             backend=self.backend,
@@ -251,8 +268,8 @@ class EngineOptions:
             backfill=self.backfill,
         )
 
-    def _host(self, name: str, given: int | None, default: int) -> int:
-        """A Host capacity; none without a cache (MODE-3)."""
+    def _of_cache(self, name: str, given: int | None, default: int) -> int:
+        """A capacity that only a cache fills; none without one (MODE-3)."""
         if self.context_cache is ContextCache.ENABLED:
             return _given(given, default)
         if given:
@@ -270,7 +287,7 @@ class EngineOptions:
             self._check_pools(page_bytes)
             whole_bytes = catalog_pages * (page_bytes.main + (page_bytes.backend or 0))
             default_bytes = min(default_bytes, whole_bytes)
-        capacity_bytes = self._host(
+        capacity_bytes = self._of_cache(
             "host_kv_capacity_bytes", self.host_kv_capacity_bytes, default_bytes
         )
         if page_bytes is None or capacity_bytes == 0:
@@ -314,6 +331,7 @@ class EngineOptions:
         _require("max_pending_requests", self.max_pending_requests, 1, 2**20)
         _require("device_state_slots", self.device_state_slots, 0, 2**20)
         _require("max_private_continuations", self.max_private_continuations, 1, 2**20)
+        _require("max_shared_prefixes", self.max_shared_prefixes, 0, 2**20)
         _require("kv_capacity_tokens", self.kv_capacity_tokens, 1, 2**40)
         _require("host_state_slots", self.host_state_slots, 0, 2**20)
         _require("host_kv_capacity_bytes", self.host_kv_capacity_bytes, 0, 2**50)
@@ -338,6 +356,9 @@ class ResolvedOptions:
     max_context_tokens: int
     prefill_chunk_tokens: int
     max_private_continuations: int
+    max_shared_prefixes: int
+    automatic_markers_take_surplus: bool
+    recycles_shared_prefixes: bool
     context_cache: ContextCache
     max_pending_requests: int
     backend: SpeculativeBackend | None

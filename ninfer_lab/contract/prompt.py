@@ -16,6 +16,13 @@ from enum import Enum
 from typing import NewType
 
 from ninfer_lab.contract.errors import InvariantBroken, PromptError
+from ninfer_lab.contract.shared_prefix import (
+    NO_HINTS,
+    ChatMarker,
+    SharedCandidate,
+    SharedPrefixHints,
+    TokenMarker,
+)
 from ninfer_lab.contract.token_span import TokenSpan
 
 TemplateDigest = NewType("TemplateDigest", str)
@@ -104,18 +111,29 @@ class ChatPrompt:
         messages: Oldest first, at least one.
         tools: What the model may call.
         template_options: Named values for the template, in any order, each name once.
+        markers: Where its beginning may be shared, four at most; no part of identity.
+        hints: Which candidates the engine may add.
     """
 
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...] = ()
     template_options: tuple[TemplateOption, ...] = ()
+    markers: tuple[ChatMarker, ...] = ()
+    hints: SharedPrefixHints = NO_HINTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenPrompt:
-    """Token ids to be continued, with no messages and hence no rewrite boundaries (ANC-2)."""
+    """Token ids to be continued, with no messages and hence no rewrite boundaries (ANC-2).
+
+    Args:
+        markers: Where its beginning may be shared, four at most beside structural ones.
+        hints: Which candidates the engine may add.
+    """
 
     tokens: TokenSpan
+    markers: tuple[TokenMarker, ...] = ()
+    hints: SharedPrefixHints = NO_HINTS
 
 
 PromptInput = ChatPrompt | TokenPrompt
@@ -205,6 +223,8 @@ class PreparedPrompt:
             assistant header in the history and before the generation opener. In
             `(0, len(tokens))`, strictly increasing. Part of identity (IDN-3).
         opens_in: The part of the answer the first output token belongs to.
+        shared_candidates: Where a shared prefix might be written, ascending by frontier, in
+            `(0, len(tokens)]`, each frontier once. No part of identity.
 
     Raises:
         InvariantBroken: The positions break the order or the ranges above.
@@ -216,11 +236,17 @@ class PreparedPrompt:
     rewrite_boundaries: tuple[RewriteBoundary, ...] = ()
     rewrite_execution_frontiers: tuple[int, ...] = ()
     opens_in: OutputChannel = OutputChannel.CONTENT
+    shared_candidates: tuple[SharedCandidate, ...] = ()
 
     def __post_init__(self) -> None:
         total_tokens = len(self.tokens)
         rewrites_tokens = tuple(each.frontier_tokens for each in self.rewrite_boundaries)
         _require_increasing("message boundaries", self.message_boundaries_tokens, total_tokens + 1)
+        _require_increasing(
+            "shared candidates",
+            tuple(each.frontier_tokens for each in self.shared_candidates),
+            total_tokens + 1,
+        )
         _require_increasing("rewrite boundaries", rewrites_tokens, total_tokens)
         _require_increasing(
             "rewrite execution frontiers", self.rewrite_execution_frontiers, total_tokens

@@ -37,6 +37,7 @@ from ninfer_lab.frontend.checkpoint_folder import read_checkpoint_text
 from ninfer_lab.frontend.message_ends import RenderedChat, render_with_ends
 from ninfer_lab.frontend.reasoning import channel_after, split_answer
 from ninfer_lab.frontend.reconstruction import Answered, reconstruct
+from ninfer_lab.frontend.shared_candidates import chat_candidates, token_candidates
 from ninfer_lab.frontend.token_text import token_text
 from ninfer_lab.frontend.tokenizer import EncodedText, Tokenizer
 
@@ -93,6 +94,9 @@ class Frontend:
                 return PreparedPrompt(
                     tokens=prompt.tokens,
                     identity=PromptIdentity(modality=PromptModality.TEXT, template=RAW_TOKENS),
+                    shared_candidates=token_candidates(
+                        prompt.markers, prompt.hints, len(prompt.tokens)
+                    ),
                 )
             case ChatPrompt():
                 return self._prepare_chat(prompt, limits)
@@ -149,6 +153,7 @@ class Frontend:
             rewrite_boundaries=_rewrite_boundaries(tokenizer, chat, rendered, encoded),
             rewrite_execution_frontiers=_cuts(encoded, _replaceable_chars(chat, rendered)),
             opens_in=channel_after(opener),
+            shared_candidates=chat_candidates(template, chat, rendered, encoded),
         )
 
     def _chat_parts(self) -> tuple[Tokenizer, ChatTemplate]:
