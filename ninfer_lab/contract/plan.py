@@ -32,11 +32,14 @@ class ActivationIntent:
         destination: The owner it becomes at its end, minted by ResourceManager (SRCH-10); `None` if
             the request may leave nothing behind.
         captures: Ascending by frontier.
+        offers_tokens: Frontiers at which execution is cut and a shared prefix is offered, ascending
+            (CPT-4).
     """
 
     lane: LaneId
     destination: OwnerRef | None
     captures: tuple[PlannedCapture, ...]
+    offers_tokens: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from functools import cached_property
 from ninfer_lab.contract.candidate import AdmissionCandidate
 from ninfer_lab.contract.capacity import Axis
 from ninfer_lab.contract.ids import OwnerRef
+from ninfer_lab.contract.machine_work import MachineWork
 from ninfer_lab.contract.planning import (
     STAYS,
     CheckpointRecoveries,
@@ -171,15 +172,19 @@ class ProgramSession:
     def judge(self, target: TargetHandle) -> Verdict:
         post = self._post_state(target)
         uses = self._order.uses(post)
-        candidate = self.candidates[target.candidate]
-        source = self._candidate(target.candidate).lineage.source
         return Verdict(
             is_feasible=self._order.fits(uses, post),
             balance=self._balance(uses),
             unplaced_bytes=sum([e.run_granules for e in post.extents if e.first is None])
             * self._ledger.capacity.host_kv.granule_bytes,
-            work=machine_work(self._ledger, self._projector.options, candidate, source, post),
+            work=self._work(target, post),
         )
+
+    def _work(self, target: TargetHandle, post: PostState) -> MachineWork:
+        """Copies, then what is left to prefill."""
+        candidate = self.candidates[target.candidate]
+        source = self._candidate(target.candidate).lineage.source
+        return machine_work(self._ledger, self._projector.options, candidate, source, post)
 
     def sketch(self, target: TargetHandle) -> TargetSketch:
         return TargetSketch(

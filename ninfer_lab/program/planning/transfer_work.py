@@ -10,6 +10,8 @@ where they do not, the machine needs more of them.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ninfer_lab.contract.candidate import AdmissionCandidate
 from ninfer_lab.contract.capacity import KvPool
 from ninfer_lab.contract.machine_work import (
@@ -36,16 +38,8 @@ def machine_work(
     post: PostState,
 ) -> MachineWork:
     """The copies of both halves, coalesced, and the prefill behind them."""
-    pressure, own = TransferPhase.PRESSURE_TO_HOST, TransferPhase.CANDIDATE
-    d2h, h2d, d2d = TransferDirection.D2H, TransferDirection.H2D, TransferDirection.D2D
-    batches: list[TransferBatch] = []
-    if post.pending:
-        demoted_images = ledger.layout.host_images.count(post.pending)
-        batches.append(_images(options, pressure, d2h, demoted_images))
-        batches += [
-            _pages(options, pressure, d2h, e.pool, e.pages.bit_count(), runs_count(e.pages))
-            for e in post.extents
-        ]
+    own, h2d, d2d = TransferPhase.CANDIDATE, TransferDirection.H2D, TransferDirection.D2D
+    batches = _demotions(ledger, options, post)
     if post.state is StateTransition.RESTORE:
         batches.append(_images(options, own, h2d, 1))
     for pool, needs in zip(ledger.kv, post.needs, strict=True):
@@ -57,14 +51,53 @@ def machine_work(
             tail = ledger.layout.device_pages[pool].put(1 << source.pages_of(pool)[-1])
             direction = d2d if tail & post.destined else h2d
             batches.append(_pages(options, own, direction, pool, 1, 1))
+    return MachineWork.of(batches, prefill=_prefill(candidate, options))
+
+
+def split_work(
+    candidate: AdmissionCandidate, offers_tokens: Collection[int], options: ResolvedOptions
+) -> tuple[PrefillWork, PrefillWork]:
+    """A candidate's prefill as it is, and with more cuts: what offers there would cost (CPT-1)."""
+    return _prefill(candidate, options), _prefill(candidate, options, offers_tokens)
+
+
+def _prefill(
+    candidate: AdmissionCandidate, options: ResolvedOptions, offers_tokens: Collection[int] = ()
+) -> PrefillWork:
     prompt = candidate.request.prompt
-    prefill = PrefillWork.between(
+    return PrefillWork.between(
         candidate.reuse_tokens,
         len(prompt.tokens),
         prefill_chunk_tokens=options.prefill_chunk_tokens,
-        cuts_tokens=prompt.rewrite_execution_frontiers,
+        cuts_tokens=(*prompt.rewrite_execution_frontiers, *offers_tokens),
     )
-    return MachineWork.of(batches, prefill=prefill)
+
+
+def capture_work(ledger: Ledger, options: ResolvedOptions, post: PostState) -> MachineWork:
+    """The copies of a capture: what victims save, then the writer's own partial tails (KV-4)."""
+    batches = _demotions(ledger, options, post)
+    own, d2d = TransferPhase.CANDIDATE, TransferDirection.D2D
+    batches += [
+        _pages(options, own, d2d, pool, needs.copied_tail_pages, 1)
+        for pool, needs in zip(ledger.kv, post.needs, strict=True)
+        if needs.copied_tail_pages
+    ]
+    return MachineWork.of(batches)
+
+
+def _demotions(ledger: Ledger, options: ResolvedOptions, post: PostState) -> list[TransferBatch]:
+    """What victims save to the Host."""
+    if not post.pending:
+        return []
+    pressure, d2h = TransferPhase.PRESSURE_TO_HOST, TransferDirection.D2H
+    demoted_images = ledger.layout.host_images.count(post.pending)
+    return [
+        _images(options, pressure, d2h, demoted_images),
+        *(
+            _pages(options, pressure, d2h, e.pool, e.pages.bit_count(), runs_count(e.pages))
+            for e in post.extents
+        ),
+    ]
 
 
 def _images(

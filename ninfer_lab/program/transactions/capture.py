@@ -60,7 +60,7 @@ def capture(
     covered = {
         space.pool: space.prefix(shapes[space.pool].coverage_tokens) for space in sequence.spaces
     }
-    if not _copy_tails(ledger, machine, sequence, shapes):
+    if not copy_tails(ledger, machine, sequence, shapes):
         return CaptureResult(
             outcome=CaptureOutcome.COPY_FAILED,
             frontier_tokens=planned.frontier_tokens,
@@ -118,7 +118,7 @@ def _room(
     return CaptureOutcome.CAPTURED
 
 
-def _copy_tails(
+def copy_tails(
     ledger: Ledger,
     machine: MachineApi,
     sequence: ActiveSequence,
