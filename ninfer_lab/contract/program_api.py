@@ -21,7 +21,12 @@ from ninfer_lab.contract.machine_work import PrefillWork
 from ninfer_lab.contract.plan import ActivationIntent, ResourcePlan
 from ninfer_lab.contract.planning import PlanningSession
 from ninfer_lab.contract.result import OwnerEnd, ResourceResult
-from ninfer_lab.contract.shared_capture import CaptureIntent, CapturePlan, SharedCaptureEnd
+from ninfer_lab.contract.shared_capture import (
+    CaptureIntent,
+    CapturePlan,
+    CaptureSession,
+    SharedCaptureEnd,
+)
 from ninfer_lab.contract.target import Assessment, OwnerOutcome, TargetSketch
 from ninfer_lab.contract.transaction import TransactionHandle
 
@@ -98,15 +103,22 @@ class ProgramApi(Protocol):
         """Asks for the other end; taken at the next stable phase boundary (TXN-4)."""
         ...
 
-    def split_work(
-        self, candidate: AdmissionCandidate, offers_tokens: Collection[int]
-    ) -> tuple[PrefillWork, PrefillWork]:
-        """A candidate's prefill without and with cuts at some frontiers: exact (CPT-1).
+    def prefill_work(
+        self,
+        request: AdmissionRequest,
+        start_tokens: int,
+        end_tokens: int,
+        offers_tokens: Collection[int] = (),
+    ) -> PrefillWork:
+        """The canonical prefill of a part of a prompt, exact (CPT-1).
 
         Args:
-            candidate: The one that was selected.
-            offers_tokens: Frontiers beyond its source.
+            offers_tokens: Frontiers at which it would be cut beside those where it must be.
         """
+        ...
+
+    def is_prefix_of(self, checkpoint: CheckpointRef, handle: SequenceHandle) -> bool:
+        """Whether a checkpoint is exactly the sequence's state at the same frontier (IDN-1)."""
         ...
 
     def is_offered(self, handle: SequenceHandle) -> bool:
@@ -117,11 +129,11 @@ class ProgramApi(Protocol):
 
     def plan_capture(
         self, handle: SequenceHandle, owners: Sequence[OwnerRef], protected: Collection[OwnerId]
-    ) -> PlanningSession:
+    ) -> CaptureSession:
         """Makes the current revision ready for the targets of one capture (CPT-2).
 
         Args:
-            handle: At an offered frontier; its state there is the one candidate.
+            handle: At an offered frontier.
             owners: All inactive owners, ascending by id.
             protected: Those among them that may not give way.
         """

@@ -7,12 +7,36 @@ worth it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
 
 from ninfer_lab.contract.ids import OwnerRef, PlanId, SequenceHandle
+from ninfer_lab.contract.planning import PlanningSession
 from ninfer_lab.contract.result import AbortCause, OwnerChange, OwnerEnd, OwnerState
 from ninfer_lab.contract.target import Assessment
 from ninfer_lab.contract.transaction import TransactionPhase
+
+
+class CaptureForm(Enum):
+    """How a shared owner comes by its StateImage (STATE-2, SHR-6)."""
+
+    LEND = "lend"
+    """An exact checkpoint is there and lends its contents: nothing is written."""
+    FREEZE = "freeze"
+    """The written image stays where it lies; its writer goes on in another Device slot."""
+    SNAPSHOT = "snapshot"
+    """The image is copied to a Host slot; its writer goes on where it is."""
+
+
+class CaptureSession(PlanningSession, Protocol):
+    """All targets of one capture at one revision: each form is a candidate. Reads only."""
+
+    @property
+    def forms(self) -> Sequence[CaptureForm]:
+        """Of the candidates, in their order; the cheapest kind first."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,10 +45,12 @@ class CaptureIntent:
 
     Attributes:
         destination: Minted by ResourceManager (SRCH-10).
+        form: Of the candidate that was assessed.
     """
 
     handle: SequenceHandle
     destination: OwnerRef
+    form: CaptureForm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +76,7 @@ class SharedPublished:
         published: The owner, one checkpoint.
         evicted: Owners released under pressure, a replaced entry among them.
         degraded: Owners that stay with fewer or other replicas.
-        is_promotion: Whether an exact checkpoint was there already and lent its contents (SHR-6).
+        form: How it came by its image.
         resource_revision: After the commit.
     """
 
@@ -58,7 +84,7 @@ class SharedPublished:
     published: OwnerState
     evicted: tuple[OwnerEnd, ...]
     degraded: tuple[OwnerChange, ...]
-    is_promotion: bool
+    form: CaptureForm
     resource_revision: int
 
 

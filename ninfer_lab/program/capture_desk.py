@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ninfer_lab.contract.errors import PlanRefused
-from ninfer_lab.contract.ids import CheckpointId, PlanId, SequenceHandle
+from ninfer_lab.contract.errors import InvariantBroken, PlanRefused
+from ninfer_lab.contract.ids import CheckpointId, CheckpointRef, PlanId, SequenceHandle
 from ninfer_lab.contract.shared_capture import CaptureIntent, CapturePlan
 from ninfer_lab.contract.target import Assessment
-from ninfer_lab.program.planning.capture_projection import CaptureProjector
+from ninfer_lab.program.planning.capture_projection import CaptureProjector, assessed_capture
+from ninfer_lab.program.planning.exact_identity import is_same_prefix
 from ninfer_lab.program.planning.resource_projection import Projector
+from ninfer_lab.program.storage.active_sequence import ActiveSequence
 from ninfer_lab.program.storage.ledger import Ledger
 from ninfer_lab.program.storage.shared_source import can_be_written
-from ninfer_lab.program.transactions.running_capture import ProvenCapture
+from ninfer_lab.program.transactions.proven_plan import ProvenCapture
 
 
 class CaptureDesk:
@@ -38,6 +40,11 @@ class CaptureDesk:
         here = sequence.frontier_tokens in sequence.offers_tokens
         return here and can_be_written(self._ledger, sequence)
 
+    def is_prefix_of(self, checkpoint: CheckpointRef, sequence: ActiveSequence) -> bool:
+        """Whether a checkpoint is exactly the sequence's state at the same frontier."""
+        owner = self._ledger.continuations.get(checkpoint.owner)
+        return owner is not None and is_same_prefix(owner, checkpoint, sequence)
+
     def seal(self, assessment: Assessment, intent: CaptureIntent) -> CapturePlan:
         """Remembers a feasible capture; a newer one takes its place."""
         if not assessment.is_feasible:
@@ -56,7 +63,12 @@ class CaptureDesk:
             raise PlanRefused("plan", found=f"plan {plan.id}", legal="the capture sealed last")
         self._sealed = None
         sequence = self._ledger.sequence(plan.intent.handle)
-        capture = CaptureProjector(projector, sequence)
+        capture = CaptureProjector(projector, sequence, plan.intent.form)
+        again = assessed_capture(capture, plan.resource_revision, plan.assessment.target)
+        if not again.is_feasible:
+            raise InvariantBroken(
+                "REV-1 revision", f"{plan.assessment} does not hold at its own revision"
+            )
         return ProvenCapture(
             plan=plan,
             post=capture.project(plan.assessment.target.outcomes),

@@ -34,7 +34,7 @@ from ninfer_lab.contract.ids import (
 )
 from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.machine_work import PrefillWork
-from ninfer_lab.contract.options import ResolvedOptions, pages_of_tokens
+from ninfer_lab.contract.options import ResolvedOptions
 from ninfer_lab.contract.placement import LedgerSnapshot, RowTable
 from ninfer_lab.contract.plan import ActivationIntent, ResourcePlan
 from ninfer_lab.contract.result import (
@@ -53,15 +53,15 @@ from ninfer_lab.program.capture_desk import CaptureDesk
 from ninfer_lab.program.execution.forward_step import begin_cut, commit_cut
 from ninfer_lab.program.execution.growth_lease import lease, wanted_lease
 from ninfer_lab.program.planning.backfill_proof import head_keeps_its_room
-from ninfer_lab.program.planning.capture_projection import CaptureSession
+from ninfer_lab.program.planning.capture_projection import ProgramCaptureSession
 from ninfer_lab.program.planning.exact_identity import compare
 from ninfer_lab.program.planning.explanation import explained
 from ninfer_lab.program.planning.ladder import ladder
 from ninfer_lab.program.planning.ledger_readied import LedgerReadied
 from ninfer_lab.program.planning.named_owners import require_current, require_destination
 from ninfer_lab.program.planning.planning_session import ProgramSession
-from ninfer_lab.program.planning.resource_projection import entitled_tokens
-from ninfer_lab.program.planning.transfer_work import split_work
+from ninfer_lab.program.planning.resource_projection import fits_alone
+from ninfer_lab.program.planning.transfer_work import prefill_work
 from ninfer_lab.program.storage.active_sequence import ActiveSequence
 from ninfer_lab.program.storage.ledger import Ledger
 from ninfer_lab.program.transactions.capture import capture
@@ -146,12 +146,7 @@ class Program:
         return self._ledger.exclusive(owner)
 
     def can_ever_run(self, request: AdmissionRequest) -> bool:
-        tokens = entitled_tokens(request, self._options)
-        capacity, coverage = self._options.capacity, self._options.coverage_tokens
-        return all(
-            pages_of_tokens(coverage(pool, tokens)) <= capacity.device_pages(pool)
-            for pool in capacity.pools
-        )
+        return fits_alone(request, self._options)
 
     def prove_backfill(self, proof: BackfillQuestion) -> bool:
         self._require_current("backfill", proof.borrower)
@@ -255,19 +250,27 @@ class Program:
 
     # ── a shared prefix, at a sequence's frontier ───────────────────────────────────────────────
 
-    def split_work(
-        self, candidate: AdmissionCandidate, offers_tokens: Collection[int]
-    ) -> tuple[PrefillWork, PrefillWork]:
-        return split_work(candidate, offers_tokens, self._options)
+    def prefill_work(
+        self,
+        request: AdmissionRequest,
+        start_tokens: int,
+        end_tokens: int,
+        offers_tokens: Collection[int] = (),
+    ) -> PrefillWork:
+        return prefill_work(request, start_tokens, end_tokens, self._options, offers_tokens)
+
+    def is_prefix_of(self, checkpoint: CheckpointRef, handle: SequenceHandle) -> bool:
+        return self._captures.is_prefix_of(checkpoint, self._ledger.sequence(handle))
 
     def is_offered(self, handle: SequenceHandle) -> bool:
         return self._captures.is_offered(handle)
 
     def plan_capture(
         self, handle: SequenceHandle, owners: Sequence[OwnerRef], protected: Collection[OwnerId]
-    ) -> CaptureSession:
+    ) -> ProgramCaptureSession:
         sequence, projector = self._ledger.sequence(handle), self._ready().projector
-        return CaptureSession(projector, self._resource_revision, sequence, owners, protected)
+        revision = self._resource_revision
+        return ProgramCaptureSession(projector, revision, sequence, owners, protected)
 
     def seal_capture(self, assessment: Assessment, intent: CaptureIntent) -> CapturePlan:
         self._require_current("assessment", assessment)

@@ -2,19 +2,21 @@
 
 Owns the projection of a capture target: a sequence at a frontier, an owner that keeps its state
 there, and an outcome for every inactive owner. The same stages and the same evaluator as for an
-admission; only the destinations differ: an image for the writer to go on in and a copy of its
-partial tails (KV-4), or nothing where an exact checkpoint lends its contents (SHR-6). Reads only.
+admission; only the destinations differ: another image and a copy of the partial tails (KV-4), or
+nothing where an exact checkpoint lends its contents (SHR-6). Reads only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from ninfer_lab.contract.candidate import AdmissionCandidate
 from ninfer_lab.contract.capacity import KvPool
 from ninfer_lab.contract.ids import OwnerId, OwnerRef
 from ninfer_lab.contract.machine_work import MachineWork
 from ninfer_lab.contract.planning import TargetHandle
+from ninfer_lab.contract.replicas import ReplicaSet
+from ninfer_lab.contract.shared_capture import CaptureForm
 from ninfer_lab.contract.target import Assessment, StateTransition, TargetSketch
 from ninfer_lab.program.planning.planning_session import ProgramSession
 from ninfer_lab.program.planning.resource_projection import (
@@ -26,7 +28,6 @@ from ninfer_lab.program.planning.stage_order import StageOrder
 from ninfer_lab.program.planning.transfer_work import capture_work
 from ninfer_lab.program.storage.active_sequence import ActiveSequence
 from ninfer_lab.program.storage.address_space import snapshot_shape
-from ninfer_lab.program.storage.ledger import Ledger
 from ninfer_lab.program.storage.post_state import PostState
 from ninfer_lab.program.storage.shared_source import lending_checkpoint
 
@@ -42,22 +43,27 @@ def capture_candidate(sequence: ActiveSequence) -> AdmissionCandidate:
 class CaptureProjector(CandidateProjector):
     """One capture's share of every target."""
 
-    def __init__(self, projector: Projector, sequence: ActiveSequence) -> None:
-        self._sequence = sequence
-        self._freezes = lending_checkpoint(projector.ledger, sequence) is None
+    def __init__(self, projector: Projector, sequence: ActiveSequence, form: CaptureForm) -> None:
+        self.sequence = sequence
+        self.form = form
         super().__init__(projector, capture_candidate(sequence))
 
+    def post_state(self, survivors: int, keeps: Iterable[ReplicaSet]) -> PostState:
+        post = super().post_state(survivors, keeps)
+        snapshots = self.form is CaptureForm.SNAPSHOT
+        return post._replace(snapshot_slots=1) if snapshots else post
+
     def _state(self, others: int, destined: int) -> StateTransition:
-        """The writer goes on in another image, unless nothing is frozen here."""
-        return StateTransition.FORK if self._freezes else StateTransition.MOVE
+        """Only a frozen image leaves its writer in want of another."""
+        return StateTransition.FORK if self.form is CaptureForm.FREEZE else StateTransition.MOVE
 
     def _share(self, candidate: AdmissionCandidate, pool: KvPool) -> PoolShare:
         """Full pages stay where they are; growth is the sequence's own already."""
         projector = self._projector
         shape = snapshot_shape(projector.options.coverage_tokens(pool, candidate.reuse_tokens))
         tail = 0
-        if self._freezes and shape.tail_tokens:
-            space = next(s for s in self._sequence.spaces if s.pool is pool)
+        if self.form is not CaptureForm.LEND and shape.tail_tokens:
+            space = next(s for s in self.sequence.spaces if s.pool is pool)
             tail = 1 << space.pages[shape.full_pages]
         device, host = projector.layout.device_pages[pool], projector.layout.host_pages[pool]
         return PoolShare(
@@ -73,8 +79,17 @@ class CaptureProjector(CandidateProjector):
         )
 
 
-class CaptureSession(ProgramSession):
-    """Implements `PlanningSession` for one capture.
+def capture_forms(projector: Projector, sequence: ActiveSequence) -> tuple[CaptureForm, ...]:
+    """How a shared prefix at the sequence's frontier could be had, the cheapest kind first."""
+    if lending_checkpoint(projector.ledger, sequence) is not None:
+        return (CaptureForm.LEND,)
+    if not projector.ledger.capacity.host_state_slots:
+        return (CaptureForm.FREEZE,)
+    return CaptureForm.FREEZE, CaptureForm.SNAPSHOT
+
+
+class ProgramCaptureSession(ProgramSession):
+    """Implements `CaptureSession`.
 
     Args:
         owners: All inactive owners, ascending by id: what the protected ones are worth is asked,
@@ -90,20 +105,21 @@ class CaptureSession(ProgramSession):
         owners: Sequence[OwnerRef],
         protected: Collection[OwnerId],
     ) -> None:
-        self._capture = CaptureProjector(projector, sequence)
+        self.forms = capture_forms(projector, sequence)
+        self._captures = [CaptureProjector(projector, sequence, form) for form in self.forms]
         self._protected = frozenset(protected)
-
-        def assess(target: TargetSketch) -> Assessment:
-            return assessed_capture(self._capture, resource_revision, target)
-
-        candidate = capture_candidate(sequence)
-        super().__init__(projector, resource_revision, (candidate,), owners, assess)
+        candidates = [capture_candidate(sequence) for _ in self.forms]
+        super().__init__(projector, resource_revision, candidates, owners, _assess_nothing)
 
     def is_eligible(self, candidate: int, owner: int) -> bool:
         return self.owners[owner].id not in self._protected
 
+    def assess(self, target: TargetHandle) -> Assessment:
+        capture = self._captures[target.candidate]
+        return assessed_capture(capture, self.resource_revision, self.sketch(target))
+
     def _candidate(self, ordinal: int) -> CandidateProjector:
-        return self._capture
+        return self._captures[ordinal]
 
     def _work(self, target: TargetHandle, post: PostState) -> MachineWork:
         return capture_work(self._projector.ledger, self._projector.options, post)
@@ -113,9 +129,8 @@ def assessed_capture(
     capture: CaptureProjector, resource_revision: int, target: TargetSketch
 ) -> Assessment:
     """One capture target with every stage."""
-    ledger: Ledger = capture.ledger
-    post = capture.project(target.outcomes)
-    order = StageOrder(ledger)
+    ledger = capture.ledger
+    post, order = capture.project(target.outcomes), StageOrder(ledger)
     uses = order.uses(post)
     return Assessment(
         target=target,
@@ -126,3 +141,7 @@ def assessed_capture(
         work=capture_work(ledger, capture.options, post),
         violations=() if order.fits(uses, post) else order.violations(uses, post),
     )
+
+
+def _assess_nothing(target: TargetSketch) -> Assessment:
+    raise AssertionError(f"a capture's targets are assessed by their form: {target}")

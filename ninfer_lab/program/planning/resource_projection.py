@@ -314,3 +314,12 @@ def entitled_tokens(request: AdmissionRequest, options: ResolvedOptions) -> int:
     if options.lease_window_tokens is not None:
         output_tokens = min(output_tokens, options.lease_window_tokens)
     return len(request.prompt.tokens) + output_tokens
+
+
+def fits_alone(request: AdmissionRequest, options: ResolvedOptions) -> bool:
+    """Whether the isolated root of a request fits the engine's contract (RES-1)."""
+    tokens, capacity = entitled_tokens(request, options), options.capacity
+    return all(
+        pages_of_tokens(options.coverage_tokens(pool, tokens)) <= capacity.device_pages(pool)
+        for pool in capacity.pools
+    )

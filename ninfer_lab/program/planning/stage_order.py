@@ -74,7 +74,7 @@ class StageOrder:
         slots, (main, backend) = post.destination_slots, _pool_needs(post)
         held = (
             slots,
-            0,
+            post.snapshot_slots,
             main_growth + main.destination_pages,
             backend_growth + backend.destination_pages,
             0,
@@ -85,7 +85,7 @@ class StageOrder:
         device, host, pages, backend_pages, host_bytes = there
         filled = (
             device + slots,
-            host,
+            host + post.snapshot_slots,
             pages + main.destination_pages - main.growth_pages,
             backend_pages + backend.destination_pages - backend.growth_pages,
             host_bytes,

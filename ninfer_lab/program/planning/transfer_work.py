@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ninfer_lab.contract.candidate import AdmissionCandidate
+from ninfer_lab.contract.candidate import AdmissionCandidate, AdmissionRequest
 from ninfer_lab.contract.capacity import KvPool
 from ninfer_lab.contract.machine_work import (
     MachineWork,
@@ -51,32 +51,34 @@ def machine_work(
             tail = ledger.layout.device_pages[pool].put(1 << source.pages_of(pool)[-1])
             direction = d2d if tail & post.destined else h2d
             batches.append(_pages(options, own, direction, pool, 1, 1))
-    return MachineWork.of(batches, prefill=_prefill(candidate, options))
+    request = candidate.request
+    prefill = prefill_work(request, candidate.reuse_tokens, len(request.prompt.tokens), options)
+    return MachineWork.of(batches, prefill=prefill)
 
 
-def split_work(
-    candidate: AdmissionCandidate, offers_tokens: Collection[int], options: ResolvedOptions
-) -> tuple[PrefillWork, PrefillWork]:
-    """A candidate's prefill as it is, and with more cuts: what offers there would cost (CPT-1)."""
-    return _prefill(candidate, options), _prefill(candidate, options, offers_tokens)
-
-
-def _prefill(
-    candidate: AdmissionCandidate, options: ResolvedOptions, offers_tokens: Collection[int] = ()
+def prefill_work(
+    request: AdmissionRequest,
+    start_tokens: int,
+    end_tokens: int,
+    options: ResolvedOptions,
+    offers_tokens: Collection[int] = (),
 ) -> PrefillWork:
-    prompt = candidate.request.prompt
+    """Of a part of a prompt, cut where it must be, and where something is offered."""
     return PrefillWork.between(
-        candidate.reuse_tokens,
-        len(prompt.tokens),
+        start_tokens,
+        end_tokens,
         prefill_chunk_tokens=options.prefill_chunk_tokens,
-        cuts_tokens=(*prompt.rewrite_execution_frontiers, *offers_tokens),
+        cuts_tokens=(*request.prompt.rewrite_execution_frontiers, *offers_tokens),
     )
 
 
 def capture_work(ledger: Ledger, options: ResolvedOptions, post: PostState) -> MachineWork:
-    """The copies of a capture: what victims save, then the writer's own partial tails (KV-4)."""
+    """The copies of a capture: what victims save, then the image where it is snapshot, and the
+    writer's own partial tails (KV-4).
+    """
     batches = _demotions(ledger, options, post)
-    own, d2d = TransferPhase.CANDIDATE, TransferDirection.D2D
+    own, d2h, d2d = TransferPhase.CANDIDATE, TransferDirection.D2H, TransferDirection.D2D
+    batches.append(_images(options, own, d2h, post.snapshot_slots))
     batches += [
         _pages(options, own, d2d, pool, needs.copied_tail_pages, 1)
         for pool, needs in zip(ledger.kv, post.needs, strict=True)

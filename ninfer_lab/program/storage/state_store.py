@@ -57,6 +57,13 @@ class StateStore:
         self._on_device |= 1 << image
         return image
 
+    def create_on_host(self, slot: HostSlotId) -> StateImageId:
+        """A new image at a held Host slot, where a copy of an active one has arrived."""
+        image = self._free_ids.pop()
+        self._host[image] = slot
+        self._on_host |= 1 << image
+        return image
+
     def publish_device(self, image: StateImageId, slot: StateSlotId) -> None:
         """The image has been copied to a held Device slot."""
         assert image in self._host

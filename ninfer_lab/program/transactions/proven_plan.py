@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ninfer_lab.contract.ids import SequenceHandle
+from ninfer_lab.contract.ids import CheckpointId, SequenceHandle
 from ninfer_lab.contract.plan import ResourcePlan
+from ninfer_lab.contract.shared_capture import CapturePlan
+from ninfer_lab.program.storage.active_sequence import ActiveSequence
 from ninfer_lab.program.storage.post_state import PostState
 from ninfer_lab.program.storage.source_lineage import SourceLineage
 
@@ -27,3 +29,17 @@ class ProvenPlan:
     lineage: SourceLineage
     post: PostState
     handle: SequenceHandle
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProvenCapture:
+    """A sealed capture with what Program proved for it.
+
+    Attributes:
+        checkpoint: What the owner's one checkpoint will be called.
+    """
+
+    plan: CapturePlan
+    post: PostState
+    sequence: ActiveSequence
+    checkpoint: CheckpointId

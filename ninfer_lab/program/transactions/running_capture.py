@@ -8,38 +8,24 @@ rests meanwhile; whatever the end, it goes on. Does not know what the capture is
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
 
-from ninfer_lab.contract.ids import CheckpointId, TransactionId
+from ninfer_lab.contract.ids import TransactionId
 from ninfer_lab.contract.machine_api import MachineApi
+from ninfer_lab.contract.machine_work import TransferDirection
 from ninfer_lab.contract.options import ResolvedOptions
 from ninfer_lab.contract.result import AbortCause
 from ninfer_lab.contract.shared_capture import (
-    CapturePlan,
     SharedAborted,
     SharedCaptureEnd,
     SharedPublished,
 )
 from ninfer_lab.contract.transaction import TransactionPhase
+from ninfer_lab.contract.transfer import StateTransfer, Transfer
 from ninfer_lab.program.storage.active_sequence import ActiveSequence
 from ninfer_lab.program.storage.ledger import Ledger
-from ninfer_lab.program.storage.post_state import PostState
+from ninfer_lab.program.transactions.proven_plan import ProvenCapture
 from ninfer_lab.program.transactions.running_transition import RunningTransition, Stopped
 from ninfer_lab.program.transactions.shared_publication import TailsNotCopied, publish_shared
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProvenCapture:
-    """A sealed capture with what Program proved for it.
-
-    Attributes:
-        checkpoint: What the owner's one checkpoint will be called.
-    """
-
-    plan: CapturePlan
-    post: PostState
-    sequence: ActiveSequence
-    checkpoint: CheckpointId
 
 
 class RunningCapture(RunningTransition[SharedCaptureEnd]):
@@ -65,21 +51,28 @@ class RunningCapture(RunningTransition[SharedCaptureEnd]):
     def _journey(self) -> Generator[None, None, SharedCaptureEnd]:
         try:
             yield from self._pressure()
+            yield from self._snapshot()
             return self._publish()
         except Stopped as stopped:
             return self._abort(stopped)
 
+    def _snapshot(self) -> Generator[None]:
+        """The active image is copied to the Host, where that is how it is to be had."""
+        self._held.hold_snapshot(self._post)
+        sequence, states = self._proven.sequence, self._ledger.states
+        device_slot = states.device_slot(sequence.write_image)
+        assert device_slot is not None, "an active image lies on the Device"
+        copied = tuple(
+            StateTransfer(device_slot=device_slot, host_slot=slot)
+            for slot in self._held.snapshot_slots
+        )
+        yield from self._copied(Transfer(direction=TransferDirection.D2H, states=copied, pages=()))
+        self._stable_boundary()
+
     def _publish(self) -> SharedPublished:
         proven = self._proven
         try:
-            state, is_promotion = publish_shared(
-                self._ledger,
-                self._machine,
-                self._options,
-                proven.sequence,
-                proven.plan.intent.destination,
-                proven.checkpoint,
-            )
+            state = publish_shared(self._ledger, self._machine, self._options, proven, self._held)
         except TailsNotCopied:
             raise Stopped(AbortCause.COPY_FAILED, "d2d: the tails were not copied") from None
         self.phase = TransactionPhase.COMMITTED
@@ -88,7 +81,7 @@ class RunningCapture(RunningTransition[SharedCaptureEnd]):
             published=state,
             evicted=tuple(self._evicted),
             degraded=tuple(self._degraded),
-            is_promotion=is_promotion,
+            form=proven.plan.intent.form,
             resource_revision=proven.plan.resource_revision + 1,
         )
 

@@ -96,7 +96,7 @@ class RunningTransition(ABC, Generic[Result]):
             phase=self.phase,
             claimed=tuple(sorted(self.claimed)),
             device_slots=held.device_slots,
-            host_slots=held.host_slots,
+            host_slots=(*held.host_slots, *held.snapshot_slots),
             device_pages=held.device_pages.get(KvPool.MAIN, ()),
             device_backend_pages=held.device_pages.get(KvPool.BACKEND, ()),
             growth_pages=growth_pages[KvPool.MAIN],
