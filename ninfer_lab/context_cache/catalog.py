@@ -21,10 +21,12 @@ class PrivateOwner:
 
     Attributes:
         publication_order: Of the request that published it.
+        is_whole: Whether it was published with the endpoint of that request.
     """
 
     state: OwnerState
     publication_order: int
+    is_whole: bool = True
 
     @property
     def id(self) -> OwnerId:

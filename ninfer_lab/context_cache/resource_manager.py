@@ -3,7 +3,7 @@
 
 Owns catalog, session index and owner edges, mints owner ids, and adopts Program's absolute results.
 Holds Program as a protocol; knows no placement, refcount or free page. Which target is taken is
-`target_choice`'s.
+`materialization_planner`'s.
 """
 
 from __future__ import annotations
@@ -14,10 +14,19 @@ from itertools import count
 
 from ninfer_lab.context_cache.candidate_shortlist import disposition_of, shortlist
 from ninfer_lab.context_cache.catalog import Catalog, PrivateOwner
+from ninfer_lab.context_cache.hit_history import HitHistory
+from ninfer_lab.context_cache.materialization_planner import (
+    AdmissionProblem,
+    Decision,
+    Victim,
+    decide,
+)
 from ninfer_lab.context_cache.owner_edges import OwnerEdges
 from ninfer_lab.context_cache.private_capture import wanted_captures
+from ninfer_lab.context_cache.retention import RetentionClass
+from ninfer_lab.context_cache.search_budget import BoundaryAllowance
 from ninfer_lab.context_cache.session_index import SessionIndex
-from ninfer_lab.context_cache.target_choice import TargetChoice, choose_target, consumes
+from ninfer_lab.context_cache.valuation import OwnerWorth
 from ninfer_lab.contract.backfill import BackfillQuestion
 from ninfer_lab.contract.cache_controller import (
     CatalogEntry,
@@ -25,7 +34,13 @@ from ninfer_lab.contract.cache_controller import (
     PermanentlyInfeasible,
     TemporarilyBlocked,
 )
-from ninfer_lab.contract.candidate import AdmissionCandidate, AdmissionRequest
+from ninfer_lab.contract.candidate import (
+    FIRST_MOMENT,
+    AdmissionCandidate,
+    AdmissionMoment,
+    AdmissionRequest,
+)
+from ninfer_lab.contract.checkpoint import CheckpointKind
 from ninfer_lab.contract.errors import InvariantBroken
 from ninfer_lab.contract.ids import (
     CatalogSlotId,
@@ -47,7 +62,7 @@ from ninfer_lab.contract.result import (
     Settlement,
 )
 from ninfer_lab.contract.search_report import SearchReport
-from ninfer_lab.contract.target import Assessment, TargetSketch
+from ninfer_lab.contract.target import Assessment
 from ninfer_lab.contract.transaction import TransactionHandle
 from ninfer_lab.cost.machine_cost_model import MachineCostModel
 
@@ -99,7 +114,7 @@ class ResourceManager:
     Args:
         options: The engine's.
         program: The physical authority.
-        cost_model: What is believed of the machine; held for the planner, which prices with it.
+        cost_model: What is believed of the machine: it orders targets that fit, no more (INV-13).
     """
 
     def __init__(
@@ -108,9 +123,13 @@ class ResourceManager:
         self.cost_model = cost_model
         self._program = program
         self._enabled = options.context_cache is ContextCache.ENABLED
+        self._recency_eviction = options.recency_eviction
         self._catalog = Catalog(options.max_private_continuations)
         self._sessions = SessionIndex()
         self._edges = OwnerEdges()
+        self._hits = HitHistory()
+        self._allowance = FIRST_MOMENT, BoundaryAllowance(0)
+        self._proven: tuple[int, AdmissionRequest, Decision] | None = None
         self._claims: dict[RequestId, _Claim] = {}
         self._opened: _Opened | None = None
         self._owner_ids: Iterator[int] = count(1)
@@ -135,7 +154,7 @@ class ResourceManager:
             return PermanentlyInfeasible(
                 reason="prompt and output together need more pages than the engine has"
             )
-        choice = self._choose(request)
+        choice = self._decide(request)
         if choice.chosen is None:
             return TemporarilyBlocked(
                 revision=self._program.resource_revision,
@@ -173,14 +192,19 @@ class ResourceManager:
         borrower: AdmissionRequest,
         donors: Mapping[RequestId, SequenceHandle],
     ) -> bool:
-        """Whether the borrower's best target leaves the head its room (BKF-1)."""
+        """Whether the borrower's best target leaves the head its room (BKF-1).
+
+        Effects:
+            Remembers the target of a proof: if the borrower is admitted now, it is by this one.
+        """
         if not self._program.can_ever_run(borrower):
             return False
-        chosen = self._choose(borrower).chosen
+        decision = self._decide(borrower)
+        chosen = decision.chosen
         if chosen is None:
             return False
         leant_on = self._edges.owners_besides(donors)
-        return self._program.prove_backfill(
+        is_proven = self._program.prove_backfill(
             BackfillQuestion(
                 head=head,
                 borrower=chosen,
@@ -189,9 +213,12 @@ class ResourceManager:
                 captures=self._captures(chosen.target.candidate),
             )
         )
+        if is_proven:
+            self._proven = self._program.resource_revision, borrower, decision
+        return is_proven
 
     def release_idle(self) -> bool:
-        """Lets the least recently published owner go that nobody leans on (ACT-4).
+        """Lets the owner go that was used last the longest ago and that nobody leans on (ACT-4).
 
         Returns:
             Whether there was one.
@@ -199,9 +226,9 @@ class ResourceManager:
         idle = [o for o in self._catalog.owners() if not self._edges.protects(o.id)]
         if not idle:
             return False
-        oldest = min(idle, key=lambda owner: owner.publication_order)
+        oldest = min(idle, key=lambda owner: (self._recency(owner), owner.id))
         self._catalog.remove(self._program.release(oldest.ref))
-        self._sessions.forget(oldest.id)
+        self._forget(oldest.id)
         return True
 
     def end_of(self, request: RequestId, wanted: SequenceEnd) -> SequenceEnd:
@@ -218,9 +245,14 @@ class ResourceManager:
         if settlement.published is None:
             self._catalog.take_promise_back(claim.slot, request)
             if claim.destination is not None:
-                self._sessions.forget(claim.destination.id)
+                self._forget(claim.destination.id)
             return
-        owner = PrivateOwner(state=settlement.published, publication_order=claim.publication_order)
+        kinds = {checkpoint.kind for checkpoint in settlement.published.checkpoints}
+        owner = PrivateOwner(
+            state=settlement.published,
+            publication_order=claim.publication_order,
+            is_whole=CheckpointKind.SESSION_ENDPOINT in kinds,
+        )
         self._catalog.adopt(claim.slot, request, owner)
         if claim.session_key is not None:
             self._sessions.bind(claim.session_key, owner.id, claim.publication_order)
@@ -239,17 +271,55 @@ class ResourceManager:
 
     # ── choosing ────────────────────────────────────────────────────────────────────────────────
 
-    def _choose(self, request: AdmissionRequest) -> TargetChoice:
+    def _decide(self, request: AdmissionRequest) -> Decision:
         """Decides nothing for good: choosing reserves nothing (INV-17)."""
-        return choose_target(
-            self._program, self._candidates(request), self._victims(), self._has_slot
+        proven, self._proven = self._proven, None
+        if proven is not None and proven[:2] == (self._program.resource_revision, request):
+            return proven[2]
+        return decide(
+            self._program,
+            self.cost_model.work_ns,
+            AdmissionProblem(
+                candidates=self._candidates(request),
+                victims=self._victims(),
+                needs_slot=self._reads(request),
+                has_vacant_slot=self._catalog.vacant_slot() is not None,
+                session_owner=self._sessions.owner_of(request.session_key),
+                recency_eviction=self._recency_eviction,
+            ),
+            self._allowance_of(request.moment),
+            tells_targets=request.tells_targets,
         )
 
-    def _victims(self) -> Iterator[OwnerRef]:
-        """Owners that nobody leans on, oldest publication first."""
-        for owner in sorted(self._catalog.owners(), key=lambda o: o.publication_order):
-            if not self._edges.protects(owner.id):
-                yield owner.ref
+    def _allowance_of(self, moment: AdmissionMoment) -> BoundaryAllowance:
+        """Shared by everybody who is looked at in one moment (SRCH-7)."""
+        if self._allowance[0].ordinal != moment.ordinal:
+            self._allowance = moment, BoundaryAllowance(moment.others_runnable_count)
+        return self._allowance[1]
+
+    def _victims(self) -> tuple[Victim, ...]:
+        """Owners that nobody leans on, with what is known of them."""
+        free = (o for o in self._catalog.owners() if not self._edges.protects(o.id))
+        return tuple(
+            Victim(
+                ref=owner.ref,
+                worth=self._worth(owner),
+                recency=self._recency(owner),
+            )
+            for owner in sorted(free, key=lambda owner: owner.id)
+        )
+
+    def _recency(self, owner: PrivateOwner) -> int:
+        """Its publication or its last hit, as a publication order."""
+        return max(owner.publication_order, self._hits.last_of(owner.id))
+
+    def _worth(self, owner: PrivateOwner) -> OwnerWorth:
+        return OwnerWorth(
+            retention=RetentionClass.of(
+                is_bound=self._sessions.key_of(owner.id) is not None, is_whole=owner.is_whole
+            ),
+            hits={checkpoint.ref: self._hits.of(checkpoint) for checkpoint in owner.checkpoints},
+        )
 
     def _candidates(self, request: AdmissionRequest) -> tuple[AdmissionCandidate, ...]:
         """Root, then every shortlisted checkpoint that Program verifies."""
@@ -265,12 +335,6 @@ class ResourceManager:
             for entry in shortlist(request, self._catalog.owners())
         )
         return (root, *(v for v in verified if isinstance(v, AdmissionCandidate)))
-
-    def _has_slot(self, target: TargetSketch) -> bool:
-        """Whether the request's result could be adopted (CAP-3)."""
-        if not self._reads(target.candidate.request) or consumes(target.candidate):
-            return True
-        return self._catalog.vacant_slot() is not None or bool(target.evicted)
 
     def _captures(self, candidate: AdmissionCandidate) -> tuple[PlannedCapture, ...]:
         """Checkpoints that it would leave on its way."""
@@ -288,7 +352,7 @@ class ResourceManager:
         destination, slot = self._destination(chosen)
         if slot is not None:
             self._catalog.promise(slot, request.request)
-        if candidate.source is not None and not consumes(candidate):
+        if candidate.source is not None and not candidate.is_consuming:
             self._edges.add(request.request, candidate.source.owner.id)
         intent = ActivationIntent(
             lane=_lane(request),
@@ -313,7 +377,7 @@ class ResourceManager:
         candidate, vacant = chosen.target.candidate, self._catalog.vacant_slot()
         if not self._reads(candidate.request):
             return None, None
-        if candidate.source is not None and consumes(candidate):
+        if candidate.source is not None and candidate.is_consuming:
             consumed = candidate.source.owner
             return OwnerRef(id=consumed.id, generation=consumed.generation + 2), None
         if vacant is None and not chosen.target.evicted:
@@ -324,12 +388,20 @@ class ResourceManager:
         """What victims have become, whatever the end was."""
         for end in result.evicted:
             self._catalog.remove(end)
-            self._sessions.forget(end.ref.id)
+            self._forget(end.ref.id)
         for change in result.degraded:
             self._catalog.degrade(change)
 
+    def _forget(self, owner: OwnerId) -> None:
+        """Its lineage does not go on."""
+        self._sessions.forget(owner)
+        self._hits.forget(owner)
+
     def _adopt_activation(self, result: Committed, opened: _Opened) -> None:
         request, slot = opened.request, opened.slot
+        source = result.candidate.source
+        if source is not None:
+            self._hits.hit(source, request.publication_order)
         if result.consumed is not None:
             self._catalog.remove(result.consumed, surviving=frozenset((result.consumed.ref.id,)))
         if opened.destination is not None and slot is None:

@@ -49,5 +49,10 @@ class SessionIndex:
         if key is not None:
             del self._bindings[key]
 
+    def owner_of(self, key: SessionKey | None) -> OwnerId | None:
+        """What the session is bound to now."""
+        binding = None if key is None else self._bindings.get(key)
+        return None if binding is None else binding.owner
+
     def key_of(self, owner: OwnerId) -> SessionKey | None:
         return self._keys.get(owner)

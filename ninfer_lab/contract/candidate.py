@@ -9,11 +9,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from ninfer_lab.contract.checkpoint import CheckpointKind
 from ninfer_lab.contract.ids import CheckpointRef, LaneId, OwnerRef, RequestId, SessionKey
 from ninfer_lab.contract.options import CacheMode
 from ninfer_lab.contract.prompt import PreparedPrompt
+
+
+class AdmissionMoment(NamedTuple):
+    """The moment between forwards at which requests are looked at (SRCH-7).
+
+    Attributes:
+        ordinal: Tells it from every other: head and borrowers of one moment share an allowance.
+        others_runnable_count: Requests that a long look keeps waiting.
+    """
+
+    ordinal: int
+    others_runnable_count: int
+
+
+FIRST_MOMENT = AdmissionMoment(0, 0)
+"""Before any request has been looked at; nobody else could run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +42,7 @@ class AdmissionRequest:
         publication_order: Grows with every submitted request; decides which result updates a
             session.
         free_lanes: Lanes without an active request, ascending. The design chooses (LANE-4).
+        tells_targets: Whether every target that is looked at is to be told; changes no decision.
     """
 
     request: RequestId
@@ -34,6 +52,8 @@ class AdmissionRequest:
     session_key: SessionKey | None
     publication_order: int
     free_lanes: tuple[LaneId, ...]
+    moment: AdmissionMoment = FIRST_MOMENT
+    tells_targets: bool = False
 
 
 class SourceDisposition(Enum):
@@ -98,6 +118,11 @@ class AdmissionCandidate:
     def path(self) -> ReusePath:
         """The log word for it."""
         return ReusePath.ROOT if self.source is None else _PATH_OF_KIND[self.source.kind]
+
+    @property
+    def is_consuming(self) -> bool:
+        """Whether the source's owner becomes the active lineage."""
+        return self.source is not None and self.source.disposition is SourceDisposition.CONSUME
 
     def __str__(self) -> str:
         return f"{self.path.value}: reuse {self.reuse_tokens}, prefill {self.prefill_tokens} tokens"

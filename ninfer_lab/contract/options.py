@@ -170,6 +170,8 @@ class EngineOptions:
             (ACT-4).
         backfill: Whether a later request may run while the head is blocked, if Program proves that
             the head is not delayed (BKF-1).
+        recency_eviction: Whether owners are evicted in the order of their last use, and the rest is
+            only demoted (SRCH-4).
         context_cache: DISABLED means root-only semantics and no checkpoint capacity (MODE-3).
         max_pending_requests: Length of the waiting queue.
     """
@@ -188,6 +190,7 @@ class EngineOptions:
     backend: SpeculativeBackend | None = None
     kv_lease_growth: bool = False
     backfill: bool = False
+    recency_eviction: bool = False
     context_cache: ContextCache = ContextCache.ENABLED
     max_pending_requests: int = 16
 
@@ -266,6 +269,7 @@ class EngineOptions:
                 else None
             ),
             backfill=self.backfill,
+            recency_eviction=self.recency_eviction,
         )
 
     def _of_cache(self, name: str, given: int | None, default: int) -> int:
@@ -366,6 +370,7 @@ class ResolvedOptions:
     state_image_bytes: int
     lease_window_tokens: int | None
     backfill: bool
+    recency_eviction: bool
 
     def coverage_tokens(self, pool: KvPool, frontier_tokens: int) -> int:
         """Tokens that a pool's KV must cover at a frontier of a continuation."""

@@ -6,7 +6,7 @@ Does not know how the search went about it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple
 
@@ -134,13 +134,28 @@ class SearchStop(Enum):
     INSUFFICIENT_EXPECTED_GAIN = "insufficient_expected_gain"
 
 
-class StopReason(Enum):
-    """Why no further target was looked at."""
+class Resort(Enum):
+    """How much was given up for the winner."""
 
-    IDENTITY_FITS = "an identity target fits, so nothing is released"
-    PRESSURE_FITS = "no identity target fits; this one does, with other owners degraded or gone"
-    MAXIMAL_FITS = "no identity target fits; root does, with everything unprotected released"
+    IDENTITY = "an identity target: nothing is released"
+    PRESSURE = "other owners are degraded or gone"
+    MAXIMAL = "root, with everything unprotected released"
     NOTHING_FITS = "not even root with everything unprotected released fits now"
+
+
+class SearchFacts(NamedTuple):
+    """How a search went.
+
+    Attributes:
+        initial_ns: J of what would have been done without looking any further.
+        spent_ns: Of the boundary's allowance, by the fixed prices of work units (SRCH-7).
+        renewals_count: How often its window was renewed.
+    """
+
+    stop: SearchStop
+    initial_ns: int
+    spent_ns: int
+    renewals_count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,11 +181,13 @@ class SearchReport:
         verdicts: All of them, or those that tell the decision (`decision()`).
         chosen: Ordinal of the target that was carried out; `None` if the request stayed blocked.
         omitted: Those that were seen and are no longer told.
+        search: `None` for a design that does not search.
     """
 
     verdicts: tuple[TargetVerdict, ...]
     chosen: int | None
     omitted: TargetCounts = NO_TARGETS
+    search: SearchFacts | None = None
 
     @property
     def counts(self) -> TargetCounts:
@@ -198,14 +215,14 @@ class SearchReport:
         return max(identities, key=lambda i: (self.verdicts[i].reuse_tokens, -i), default=None)
 
     @property
-    def stop_reason(self) -> StopReason:
-        """Why the search ended."""
+    def resort(self) -> Resort:
+        """How much was given up for the winner."""
         if self.chosen is None:
-            return StopReason.NOTHING_FITS
+            return Resort.NOTHING_FITS
         if self.maximal_fallback:
-            return StopReason.MAXIMAL_FITS
+            return Resort.MAXIMAL
         identity = self.verdicts[self.chosen].is_identity
-        return StopReason.IDENTITY_FITS if identity else StopReason.PRESSURE_FITS
+        return Resort.IDENTITY if identity else Resort.PRESSURE
 
     @property
     def maximal_fallback(self) -> bool:
@@ -221,7 +238,7 @@ class SearchReport:
     def decision(self) -> SearchReport:
         """The same choice without the crowd: winner, best identity, deepest offer, and counts.
 
-        What it answers (`counts`, `best_offered_tokens`, `stop_reason`) stays as it was. Stages are
+        What it answers (`counts`, `best_offered_tokens`, `resort`) stays as it was. Stages are
         told of the winner alone: of the others their violations say what was short.
         """
         if len(self.verdicts) <= DECISION_VERDICTS:
@@ -229,7 +246,7 @@ class SearchReport:
             if not any(v.stages for v in self.verdicts if v is not winner):
                 return self
             brief = self._with_stages_of_winner(self.verdicts)
-            return SearchReport(verdicts=brief, chosen=self.chosen, omitted=self.omitted)
+            return replace(self, verdicts=brief)
         deepest = next(
             (i for i, v in enumerate(self.verdicts) if v.reuse_tokens == self.best_offered_tokens),
             None,
@@ -237,7 +254,8 @@ class SearchReport:
         told = sorted({i for i in (self.chosen, self.best_identity, deepest) if i is not None})
         verdicts = self._with_stages_of_winner(tuple(self.verdicts[i] for i in told))
         all_of, told_of = self.counts, SearchReport(verdicts=verdicts, chosen=None).counts
-        return SearchReport(
+        return replace(
+            self,
             verdicts=verdicts,
             chosen=None if self.chosen is None else told.index(self.chosen),
             omitted=TargetCounts(

@@ -17,6 +17,7 @@ from ninfer_lab.contract.cache_controller import (
     PermanentlyInfeasible,
     TemporarilyBlocked,
 )
+from ninfer_lab.contract.candidate import AdmissionMoment, AdmissionRequest
 from ninfer_lab.contract.clock import Clock
 from ninfer_lab.contract.errors import InvariantBroken
 from ninfer_lab.contract.ids import LaneId, RequestId
@@ -57,6 +58,7 @@ class AdmissionBoundary:
         self._clock = clock
         self._requests = requests
         self._refuse = refuse
+        self._moments_count = 0
         self._opening: Request | None = None
         self._opened_ns = 0
 
@@ -96,6 +98,7 @@ class AdmissionBoundary:
     def admit(self) -> None:
         """Admits the head as often as there is one to admit, then whom it can spare room for."""
         assert self._opening is None
+        self._moments_count += 1
         while (wanted := self._scheduler.next_admission(self._controller.revision)) is not None:
             if not self._try(self._requests[wanted[0]], wanted[1]):
                 break
@@ -107,7 +110,7 @@ class AdmissionBoundary:
 
     def _try(self, request: Request, free_lanes: tuple[LaneId, ...]) -> bool:
         """Whether the next head is worth a look."""
-        answer = self._controller.admit(request.admission_request(free_lanes))
+        answer = self._controller.admit(self._asked(request, free_lanes))
         now_ns = self._clock.now_ns()
         match answer:
             case Admitted():
@@ -139,13 +142,21 @@ class AdmissionBoundary:
         donors = {
             donor: self._requests[donor].handle for donor in head.donors if donor in self._requests
         }
-        waiting = self._requests[head.request].admission_request(free_lanes)
+        waiting = self._asked(self._requests[head.request], free_lanes)
         revision = self._controller.revision
-        asked = request.admission_request(free_lanes)
+        asked = self._asked(request, free_lanes)
         if not self._controller.may_backfill(waiting, asked, donors):
             self._scheduler.refused_past_head(borrower, revision)
             return
         self._try(request, free_lanes)
+
+    def _asked(self, request: Request, free_lanes: tuple[LaneId, ...]) -> AdmissionRequest:
+        """With the moment it is asked in, for all that are looked at in it (SRCH-7)."""
+        return request.admission_request(
+            free_lanes,
+            AdmissionMoment(self._moments_count, self._scheduler.active_count),
+            tells_targets=self._narrator.tells_targets(request),
+        )
 
     # ── leaves ──────────────────────────────────────────────────────────────────────────────────
 

@@ -120,6 +120,7 @@ class Room:
             state_image_bytes=self.state_image_bytes,
             lease_window_tokens=None,
             backfill=False,
+            recency_eviction=False,
         )
 
 

@@ -7,10 +7,9 @@ token by token, as Program does. Does not know how the problem is solved.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ninfer_lab.context_cache.exhaustive_search import Truth, best_target, targets_count
 from ninfer_lab.context_cache.judged_targets import ARENA_TARGETS, Problem
+from ninfer_lab.context_cache.materialization_planner import publication_slot
 from ninfer_lab.context_cache.resource_search import Found, search
 from ninfer_lab.context_cache.search_budget import BoundaryAllowance
 from ninfer_lab.context_cache.valuation import OwnerWorth, PriceWork, Valuation
@@ -18,7 +17,6 @@ from ninfer_lab.contract.candidate import (
     AdmissionCandidate,
     AdmissionRequest,
     CheckpointSource,
-    SourceDisposition,
 )
 from ninfer_lab.contract.capacity import KvPool
 from ninfer_lab.contract.checkpoint import CheckpointSummary
@@ -34,7 +32,6 @@ from ninfer_lab.contract.ids import (
 )
 from ninfer_lab.contract.machine_work import MachineWork
 from ninfer_lab.contract.options import PAGE_TOKENS, CacheMode, pages_of_tokens
-from ninfer_lab.contract.planning import TargetHandle
 from ninfer_lab.contract.prompt import (
     RAW_TOKENS,
     PreparedPrompt,
@@ -44,8 +41,8 @@ from ninfer_lab.contract.prompt import (
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.engine.decision_problem import Continued, DecisionProblem, KeptOwner, Where
 from ninfer_lab.program.planning.exact_identity import compare
-from ninfer_lab.program.planning.planning_session import ProgramSession, assessed
-from ninfer_lab.program.planning.resource_projection import Projector
+from ninfer_lab.program.planning.ledger_readied import LedgerReadied
+from ninfer_lab.program.planning.planning_session import ProgramSession
 from ninfer_lab.program.storage.checkpoint_record import CheckpointRecord
 from ninfer_lab.program.storage.continuation_store import Continuation
 from ninfer_lab.program.storage.host_arena import first_fit
@@ -89,7 +86,7 @@ def open_problem(
         session=session,
         valuation=Valuation(session, price, worth),
         worth=worth,
-        has_slot=_has_slot(session, problem.vacant_catalog_slots),
+        has_slot=publication_slot(session, needed=True, vacant=problem.vacant_catalog_slots > 0),
         session_owner=None if bound is None else OwnerId(bound),
         recency=problem.recency,
         target_budget=target_budget,
@@ -152,18 +149,6 @@ def _nothing(work: MachineWork) -> int:
     return 0
 
 
-def _has_slot(session: ProgramSession, vacant: int) -> Callable[[TargetHandle], bool]:
-    """A consumed lineage goes on in its place; others need one that is vacant or becomes so."""
-
-    def has_slot(target: TargetHandle) -> bool:
-        source = session.candidates[target.candidate].source
-        if source is not None and source.disposition is SourceDisposition.CONSUME:
-            return True
-        return vacant > 0 or any(facts.is_eviction for _, facts in session.facts(target))
-
-    return has_slot
-
-
 class _Filled:
     """A ledger with the owners of a problem in it."""
 
@@ -192,16 +177,9 @@ class _Filled:
 
     def session(self) -> ProgramSession:
         """With every owner that exists as a victim, unless the request leans on it."""
-        projector = Projector(self._ledger, self._options)
-        candidates = self._candidates()
         victims = [continuation.ref for continuation in self._ledger.continuations.all()]
-        return ProgramSession(
-            projector,
-            REVISION,
-            candidates,
-            victims,
-            lambda sketch: assessed(projector, REVISION, sketch),
-        )
+        readied = LedgerReadied(self._ledger, self._options, REVISION)
+        return ProgramSession(readied, self._candidates(), victims)
 
     def checkpoint_ref(self, owner: int, checkpoint: int) -> CheckpointRef:
         before = sum(len(o.checkpoints) for o in self._problem.owners[:owner])

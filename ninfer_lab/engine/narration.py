@@ -52,7 +52,12 @@ class Narrator:
         self._controller = controller
         self._occupancy: Occupancy | None = None
         self._memory = PrefixMemory(options.remembered_tokens)
+        self._options = options
         self.recorder = Recorder(options, lambda: controller.describe().ledger)
+
+    def tells_targets(self, request: Request) -> bool:
+        """Whether every target that is looked at for it will be kept."""
+        return self._options.keeps_targets_of(request.id)
 
     def submitted(self, request: Request) -> None:
         """A prompt joined the queue."""

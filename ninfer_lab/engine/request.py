@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ninfer_lab.contract.cache_controller import Admitted
-from ninfer_lab.contract.candidate import AdmissionRequest
+from ninfer_lab.contract.candidate import AdmissionMoment, AdmissionRequest
 from ninfer_lab.contract.events import RequestFinished
 from ninfer_lab.contract.ids import LaneId, RequestId, SequenceHandle
 from ninfer_lab.contract.options import CacheMode, RequestOptions
@@ -92,7 +92,9 @@ class Request:
         self.handle = admission.handle
         self.frontier_tokens = admission.reuse_tokens
 
-    def admission_request(self, free_lanes: tuple[LaneId, ...]) -> AdmissionRequest:
+    def admission_request(
+        self, free_lanes: tuple[LaneId, ...], moment: AdmissionMoment, *, tells_targets: bool
+    ) -> AdmissionRequest:
         """What a cache design sees of it; ids grow with every submit, and so does the order."""
         return AdmissionRequest(
             request=self.id,
@@ -102,6 +104,8 @@ class Request:
             session_key=self.options.session_key,
             publication_order=self.id,
             free_lanes=free_lanes,
+            moment=moment,
+            tells_targets=tells_targets,
         )
 
     def forward_row(self, cut: Cut) -> ForwardRow:

@@ -18,6 +18,7 @@ from ninfer_lab.lab.story_fields import Block, Field
 _SWITCHES = (
     "kv_lease_growth",
     "backfill",
+    "recency_eviction",
     "automatic_markers_take_surplus",
     "recycles_shared_prefixes",
 )

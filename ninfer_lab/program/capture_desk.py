@@ -13,9 +13,9 @@ from ninfer_lab.contract.errors import InvariantBroken, PlanRefused
 from ninfer_lab.contract.ids import CheckpointId, CheckpointRef, PlanId, SequenceHandle
 from ninfer_lab.contract.shared_capture import CaptureIntent, CapturePlan
 from ninfer_lab.contract.target import Assessment
-from ninfer_lab.program.planning.capture_projection import CaptureProjector, assessed_capture
+from ninfer_lab.program.planning.capture_projection import CaptureProjector
 from ninfer_lab.program.planning.exact_identity import is_same_prefix
-from ninfer_lab.program.planning.resource_projection import Projector
+from ninfer_lab.program.planning.ledger_readied import LedgerReadied
 from ninfer_lab.program.storage.active_sequence import ActiveSequence
 from ninfer_lab.program.storage.ledger import Ledger
 from ninfer_lab.program.storage.shared_source import can_be_written
@@ -57,21 +57,21 @@ class CaptureDesk:
         self._sealed = plan
         return plan
 
-    def take(self, plan: CapturePlan, projector: Projector) -> ProvenCapture:
+    def take(self, plan: CapturePlan, readied: LedgerReadied) -> ProvenCapture:
         """Uses the sealed capture up."""
         if self._sealed is not plan:
             raise PlanRefused("plan", found=f"plan {plan.id}", legal="the capture sealed last")
         self._sealed = None
         sequence = self._ledger.sequence(plan.intent.handle)
-        capture = CaptureProjector(projector, sequence, plan.intent.form)
-        again = assessed_capture(capture, plan.resource_revision, plan.assessment.target)
-        if not again.is_feasible:
+        capture = CaptureProjector(readied.projector, sequence, plan.intent.form)
+        projected = readied.project(capture, plan.assessment.target.outcomes)
+        if not projected.fits:
             raise InvariantBroken(
                 "REV-1 revision", f"{plan.assessment} does not hold at its own revision"
             )
         return ProvenCapture(
             plan=plan,
-            post=capture.project(plan.assessment.target.outcomes),
+            post=projected.post,
             sequence=sequence,
             checkpoint=CheckpointId(next(self._ids)),
         )

@@ -125,9 +125,7 @@ class Program:
     def plan(
         self, candidates: Sequence[AdmissionCandidate], victims: Sequence[OwnerRef]
     ) -> ProgramSession:
-        return ProgramSession(
-            self._ready().projector, self._resource_revision, candidates, victims, self.assess
-        )
+        return ProgramSession(self._ready(), candidates, victims)
 
     def explain(self, assessment: Assessment) -> tuple[Explanation, ...]:
         """Every inequality that fails, with what makes it up; empty for a feasible target.
@@ -268,9 +266,8 @@ class Program:
     def plan_capture(
         self, handle: SequenceHandle, owners: Sequence[OwnerRef], protected: Collection[OwnerId]
     ) -> ProgramCaptureSession:
-        sequence, projector = self._ledger.sequence(handle), self._ready().projector
-        revision = self._resource_revision
-        return ProgramCaptureSession(projector, revision, sequence, owners, protected)
+        sequence = self._ledger.sequence(handle)
+        return ProgramCaptureSession(self._ready(), sequence, owners, protected)
 
     def seal_capture(self, assessment: Assessment, intent: CaptureIntent) -> CapturePlan:
         self._require_current("assessment", assessment)
@@ -279,7 +276,7 @@ class Program:
     def start_capture(self, plan: CapturePlan) -> TransactionHandle:
         self._require_current("plan", plan.assessment)
         self._require_no_transition("a capture")
-        proven = self._captures.take(plan, self._ready().projector)
+        proven = self._captures.take(plan, self._ready())
         id, self._readied = TransactionId(next(self._ids)), None
         self._running = RunningCapture(id, proven, self._ledger, self._machine, self._options)
         return TransactionHandle(id=id)

@@ -23,14 +23,14 @@ from simulation.content_machine import answer_to
 from simulation.engine_world import MAIN_PAGE_BYTES, EngineWorld, engine_world, prepared
 
 
-def tight(*, lanes: int = 1, private: int = 4, host_pages: int = 8) -> EngineWorld:
+def tight(*, lanes: int = 1, private: int = 4, host_pages: int = 8, slots: int = 3) -> EngineWorld:
     """Two owners of two pages each, where there are five; sessions "a" and "b"."""
     world = engine_world(
         EngineOptions(
             max_concurrency=lanes,
             max_context_tokens=320,
             kv_capacity_tokens=320,
-            device_state_slots=3,
+            device_state_slots=slots,
             host_state_slots=4,
             host_kv_capacity_bytes=host_pages * MAIN_PAGE_BYTES,
             max_private_continuations=private,
@@ -117,7 +117,7 @@ def test_what_is_claimed_stays_in_the_catalog_until_the_end() -> None:  # spec: 
 
 
 def test_who_is_moved_to_the_host_is_reused_from_there() -> None:  # spec: STATE-2
-    world = tight()
+    world = tight(slots=1)
     world.finish(world.submit(range(600, 850), output=2))
     back = world.submit([*range(100), *answer_to(range(100), 1), 7], output=2, session="a")
     outcome = world.finish(back)

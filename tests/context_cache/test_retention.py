@@ -12,3 +12,17 @@ def test_the_weights() -> None:  # spec: VAL-4
         "RECENT_PRIVATE",
         "LIVE_SESSION",
     ]
+
+
+def test_what_a_session_is_bound_to_lives() -> None:  # spec: VAL-4
+    of = {
+        (bound, whole): RetentionClass.of(is_bound=bound, is_whole=whole)
+        for bound in (True, False)
+        for whole in (True, False)
+    }
+    assert of == {
+        (True, True): RetentionClass.LIVE_SESSION,
+        (True, False): RetentionClass.LIVE_SESSION,
+        (False, True): RetentionClass.RECENT_PRIVATE,
+        (False, False): RetentionClass.DISPOSABLE,
+    }

@@ -15,7 +15,7 @@ from ninfer_lab.contract.machine_work import (
     TransferDirection,
     TransferPhase,
 )
-from ninfer_lab.contract.search_report import SearchReport, StopReason, TargetVerdict
+from ninfer_lab.contract.search_report import Resort, SearchReport, TargetVerdict
 from ninfer_lab.contract.target import Stage, StageName, StateTransition, Violation
 
 CAPACITY = Capacity(device_state_slots=2, device_kv_pages=4)
@@ -91,18 +91,18 @@ def test_a_verdict_is_one_sentence(verdict: TargetVerdict, said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdict", "reason"),
+    ("verdict", "resort"),
     [
-        (ROOT, StopReason.IDENTITY_FITS),
-        (RESTORED, StopReason.PRESSURE_FITS),
-        (RESTORED._replace(degraded=(), evicted=(OwnerId(1),)), StopReason.PRESSURE_FITS),
-        (ROOT._replace(degraded=(OwnerId(1),), evicted=(OwnerId(2),)), StopReason.PRESSURE_FITS),
-        (ROOT._replace(evicted=(OwnerId(1),)), StopReason.MAXIMAL_FITS),
+        (ROOT, Resort.IDENTITY),
+        (RESTORED, Resort.PRESSURE),
+        (RESTORED._replace(degraded=(), evicted=(OwnerId(1),)), Resort.PRESSURE),
+        (ROOT._replace(degraded=(OwnerId(1),), evicted=(OwnerId(2),)), Resort.PRESSURE),
+        (ROOT._replace(evicted=(OwnerId(1),)), Resort.MAXIMAL),
     ],
 )
-def test_why_a_search_stopped(verdict: TargetVerdict, reason: StopReason) -> None:
+def test_how_much_was_given_up(verdict: TargetVerdict, resort: Resort) -> None:
     report = SearchReport(verdicts=(ROOT._replace(violations=(SHORT,)), verdict), chosen=1)
-    assert report.stop_reason is report.decision().stop_reason is reason
+    assert report.resort is report.decision().resort is resort
     assert report.winner is verdict
     assert SearchReport(verdicts=report.verdicts, chosen=None).winner is None
 

@@ -23,7 +23,7 @@ from ninfer_lab.contract.recording_options import (
     PlacementDetail,
     RecordingOptions,
 )
-from ninfer_lab.contract.search_report import SearchReport, StopReason, TargetCounts, TargetVerdict
+from ninfer_lab.contract.search_report import Resort, SearchReport, TargetCounts, TargetVerdict
 from ninfer_lab.contract.target import StageName, StateTransition, Violation
 from ninfer_lab.engine.recorder import Recorder
 
@@ -150,7 +150,7 @@ def test_a_decision_keeps_winner_best_identity_deepest_offer_and_counts() -> Non
     assert decision.counts == CROWD.counts == TargetCounts(seen=7, feasible=6, adoptable=5)
     assert decision.omitted == TargetCounts(seen=4, feasible=4, adoptable=3)
     assert decision.best_offered_tokens == CROWD.best_offered_tokens == 90
-    assert decision.stop_reason is CROWD.stop_reason is StopReason.PRESSURE_FITS
+    assert decision.resort is CROWD.resort is Resort.PRESSURE
     assert str(decision).endswith("… and 4 more, 4 of which fit")
     assert decision.decision() is decision
 
@@ -163,19 +163,17 @@ def test_all_targets_are_kept_of_a_run_or_of_the_requests_that_were_named() -> N
 
 
 @pytest.mark.parametrize(
-    ("chosen", "reason"),
+    ("chosen", "resort"),
     [
-        (None, StopReason.NOTHING_FITS),
-        (2, StopReason.IDENTITY_FITS),
-        (5, StopReason.PRESSURE_FITS),
-        (6, StopReason.MAXIMAL_FITS),
+        (None, Resort.NOTHING_FITS),
+        (2, Resort.IDENTITY),
+        (5, Resort.PRESSURE),
+        (6, Resort.MAXIMAL),
     ],
 )
-def test_why_a_search_stopped_survives_the_reduction(
-    chosen: int | None, reason: StopReason
-) -> None:
+def test_how_much_was_given_up_survives_the_reduction(chosen: int | None, resort: Resort) -> None:
     report = replace(CROWD, chosen=chosen)
-    assert report.stop_reason is report.decision().stop_reason is reason
+    assert report.resort is report.decision().resort is resort
 
 
 # ── the ledger before each event ────────────────────────────────────────────────────────────────

@@ -49,7 +49,7 @@ _COPY = TransferTiming(batch_ns=1_000, operation_ns=100, ns_per_byte_q32=2**30)
 DEVICE = SimulatedDevice(
     timing=DeviceTiming(
         transfer=TransferTimings(d2h=_COPY, h2d=_COPY, d2d=_COPY),
-        prefill=PrefillTiming(chunk_ns=50_000, token_ns_q32=2**40, attention_pair_ns_q32=2**20),
+        prefill=PrefillTiming(chunk_ns=50_000, token_ns_q32=2**50, attention_pair_ns_q32=2**20),
         decode=DecodeTiming(
             step_ns=20_000, row_ns=1_000, kv_bytes_per_token=64, kv_ns_per_byte_q32=2**28
         ),

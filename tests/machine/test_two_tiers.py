@@ -48,7 +48,7 @@ LAW = TransferTiming(batch_ns=400, operation_ns=100, ns_per_byte_q32=2**26)
 DEVICE = SimulatedDevice(
     timing=DeviceTiming(
         transfer=TransferTimings(d2h=LAW, h2d=LAW, d2d=LAW),
-        prefill=PrefillTiming(chunk_ns=900, token_ns_q32=2**40, attention_pair_ns_q32=0),
+        prefill=PrefillTiming(chunk_ns=900, token_ns_q32=2**52, attention_pair_ns_q32=0),
         decode=DecodeTiming(step_ns=500, row_ns=7, kv_bytes_per_token=1, kv_ns_per_byte_q32=9),
     ),
     kv_page_bytes=kv_page_bytes(SMALL, ModelDtype.FLOAT32),

@@ -58,18 +58,23 @@ STEPS_LIMIT = 3_000
 
 _Event = TypeVar("_Event", bound=Event)
 
-_COPY = TransferTiming(batch_ns=0, operation_ns=0, ns_per_byte_q32=0)
+_COPY = TransferTiming(batch_ns=0, operation_ns=1_000, ns_per_byte_q32=0)
+_TOKEN_NS_Q32 = 1_000_000 << 32
 
 BELIEF = model_from_timing(
     DeviceTiming(
         transfer=TransferTimings(d2h=_COPY, h2d=_COPY, d2d=_COPY),
-        prefill=PrefillTiming(chunk_ns=FORWARD_NS, token_ns_q32=0, attention_pair_ns_q32=0),
+        prefill=PrefillTiming(
+            chunk_ns=FORWARD_NS, token_ns_q32=_TOKEN_NS_Q32, attention_pair_ns_q32=0
+        ),
         decode=DecodeTiming(
             step_ns=FORWARD_NS, row_ns=0, kv_bytes_per_token=0, kv_ns_per_byte_q32=0
         ),
     )
 )
-"""The truth about the machine that knows contents."""
+"""Tokens are dear and copies are cheap, as they are where a cache is worth having: what a decision
+prefers can be told without a calculation.
+"""
 
 
 def prepared(

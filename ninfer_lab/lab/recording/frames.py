@@ -91,7 +91,12 @@ _PLANS = {
     "adoptable_targets": pl.Int64,
     "best_identity_tokens": pl.Int64,
     "best_offered_tokens": pl.Int64,
+    "predicted_now_ms": pl.Float64,
+    "predicted_future_loss_ms": pl.Float64,
+    "resort": pl.String,
     "stop_reason": pl.String,
+    "initial_ms": pl.Float64,
+    "search_spent_ms": pl.Float64,
 }
 
 
@@ -108,7 +113,8 @@ def plans(events: Iterable[Event]) -> pl.DataFrame:
     """
     rows: list[dict[str, object]] = []
     for event, report in searches(events):
-        counts, best = report.counts, report.best_identity
+        counts, best, search = report.counts, report.best_identity, report.search
+        winner = report.winner
         row: dict[str, object] = {
             "request": event.request,
             "at_ms": event.at_ns / 1e6,
@@ -118,7 +124,10 @@ def plans(events: Iterable[Event]) -> pl.DataFrame:
             "adoptable_targets": counts.adoptable,
             "best_identity_tokens": None if best is None else report.verdicts[best].reuse_tokens,
             "best_offered_tokens": report.best_offered_tokens,
-            "stop_reason": report.stop_reason.value,
+            "resort": report.resort.value,
+            "stop_reason": None if search is None else search.stop.value,
+            "initial_ms": None if search is None else search.initial_ns / 1e6,
+            "search_spent_ms": None if search is None else search.spent_ns / 1e6,
         }
         if isinstance(event, RequestAdmitted):
             row |= {
@@ -128,8 +137,11 @@ def plans(events: Iterable[Event]) -> pl.DataFrame:
                 "reuse_tokens": event.reuse_tokens,
                 "cow_pages": event.cow_pages,
                 "evicted_owners": len(event.evicted),
-                "degraded_owners": 0 if report.winner is None else len(report.winner.degraded),
+                "degraded_owners": 0 if winner is None else len(winner.degraded),
             }
+        if winner is not None and winner.cost is not None:
+            row["predicted_now_ms"] = winner.cost.now_ns / 1e6
+            row["predicted_future_loss_ms"] = winner.cost.future_loss_ns / 1e6
         rows.append(row)
     return pl.DataFrame(rows, schema=_PLANS)
 

@@ -17,14 +17,14 @@ from ninfer_lab.contract.machine_work import MachineWork
 from ninfer_lab.contract.planning import TargetHandle
 from ninfer_lab.contract.replicas import ReplicaSet
 from ninfer_lab.contract.shared_capture import CaptureForm
-from ninfer_lab.contract.target import Assessment, StateTransition, TargetSketch
+from ninfer_lab.contract.target import StateTransition
+from ninfer_lab.program.planning.ledger_readied import LedgerReadied, Projected
 from ninfer_lab.program.planning.planning_session import ProgramSession
 from ninfer_lab.program.planning.resource_projection import (
     CandidateProjector,
     PoolShare,
     Projector,
 )
-from ninfer_lab.program.planning.stage_order import StageOrder
 from ninfer_lab.program.planning.transfer_work import capture_work
 from ninfer_lab.program.storage.active_sequence import ActiveSequence
 from ninfer_lab.program.storage.address_space import snapshot_shape
@@ -99,49 +99,22 @@ class ProgramCaptureSession(ProgramSession):
 
     def __init__(
         self,
-        projector: Projector,
-        resource_revision: int,
+        readied: LedgerReadied,
         sequence: ActiveSequence,
         owners: Sequence[OwnerRef],
         protected: Collection[OwnerId],
     ) -> None:
+        projector = readied.projector
         self.forms = capture_forms(projector, sequence)
         self._captures = [CaptureProjector(projector, sequence, form) for form in self.forms]
         self._protected = frozenset(protected)
-        candidates = [capture_candidate(sequence) for _ in self.forms]
-        super().__init__(projector, resource_revision, candidates, owners, _assess_nothing)
+        super().__init__(readied, [capture_candidate(sequence) for _ in self.forms], owners)
 
     def is_eligible(self, candidate: int, owner: int) -> bool:
         return self.owners[owner].id not in self._protected
 
-    def assess(self, target: TargetHandle) -> Assessment:
-        capture = self._captures[target.candidate]
-        return assessed_capture(capture, self.resource_revision, self.sketch(target))
-
     def _candidate(self, ordinal: int) -> CandidateProjector:
         return self._captures[ordinal]
 
-    def _work(self, target: TargetHandle, post: PostState) -> MachineWork:
-        return capture_work(self._projector.ledger, self._projector.options, post)
-
-
-def assessed_capture(
-    capture: CaptureProjector, resource_revision: int, target: TargetSketch
-) -> Assessment:
-    """One capture target with every stage."""
-    ledger = capture.ledger
-    post, order = capture.project(target.outcomes), StageOrder(ledger)
-    uses = order.uses(post)
-    return Assessment(
-        target=target,
-        resource_revision=resource_revision,
-        state=post.state,
-        cow_pages=post.copied_tail_pages,
-        stages=order.stages(uses),
-        work=capture_work(ledger, capture.options, post),
-        violations=() if order.fits(uses, post) else order.violations(uses, post),
-    )
-
-
-def _assess_nothing(target: TargetSketch) -> Assessment:
-    raise AssertionError(f"a capture's targets are assessed by their form: {target}")
+    def _work(self, target: TargetHandle, projected: Projected) -> MachineWork:
+        return capture_work(self._ledger, self._readied.options, projected.post)

@@ -7,7 +7,7 @@ its own targets only; dies with the revision. Reads only, and knows no price.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 from ninfer_lab.contract.candidate import AdmissionCandidate
@@ -23,11 +23,11 @@ from ninfer_lab.contract.planning import (
     Verdict,
 )
 from ninfer_lab.contract.target import Assessment, OwnerOutcome, TargetSketch
+from ninfer_lab.program.planning.ledger_readied import LedgerReadied, Projected
 from ninfer_lab.program.planning.owner_domain import OwnerDomain
 from ninfer_lab.program.planning.recovery_recipes import RecoveryRecipes
-from ninfer_lab.program.planning.resource_projection import CandidateProjector, Projector
-from ninfer_lab.program.planning.stage_order import StageOrder, StageUse
-from ninfer_lab.program.planning.transfer_work import machine_work
+from ninfer_lab.program.planning.resource_projection import CandidateProjector
+from ninfer_lab.program.planning.stage_order import StageUse
 from ninfer_lab.program.storage.post_state import PostState
 
 
@@ -35,32 +35,34 @@ class ProgramSession:
     """Implements `PlanningSession`.
 
     Args:
+        readied: The ledger at the session's revision.
         victims: Owners that nobody leans on; ascending by id.
-        assess: Program's own, for the values of a report or a seal.
     """
 
     def __init__(
         self,
-        projector: Projector,
-        resource_revision: int,
+        readied: LedgerReadied,
         candidates: Sequence[AdmissionCandidate],
         victims: Sequence[OwnerRef],
-        assess: Callable[[TargetSketch], Assessment],
     ) -> None:
-        self.resource_revision = resource_revision
+        self.resource_revision = readied.resource_revision
         self.candidates = tuple(candidates)
         self.owners = tuple(victims)
-        self._projector = projector
-        self._ledger = projector.ledger
-        self._assess = assess
-        self._order = StageOrder(self._ledger)
-        self._recipes = RecoveryRecipes(self._ledger.layout, projector.options)
+        self._readied = readied
+        self._projector = readied.projector
+        self._ledger = readied.ledger
+        self._order = readied.order
         self._limits = tuple(self._ledger.capacity.of(axis) for axis in Axis)
         self._projected: dict[int, CandidateProjector] = {}
-        self._post: tuple[TargetHandle, PostState] | None = None
+        self._last: tuple[TargetHandle, Projected] | None = None
+        self._identities: dict[int, Projected] = {}
         self._placed: tuple[TargetHandle, int] | None = None
-        self._identities: dict[int, int] = {}
+        self._identity_replicas: dict[int, int] = {}
         self._reliefs_alone: dict[int, tuple[DegradationStep, tuple[int, ...]]] = {}
+
+    @cached_property
+    def _recipes(self) -> RecoveryRecipes:
+        return RecoveryRecipes(self._ledger.layout, self._readied.options)
 
     @cached_property
     def _domains(self) -> tuple[OwnerDomain, ...]:
@@ -170,21 +172,18 @@ class ProgramSession:
     # ── the evaluator ───────────────────────────────────────────────────────────────────────────
 
     def judge(self, target: TargetHandle) -> Verdict:
-        post = self._post_state(target)
-        uses = self._order.uses(post)
+        projected = self._project(target)
         return Verdict(
-            is_feasible=self._order.fits(uses, post),
-            balance=self._balance(uses),
-            unplaced_bytes=sum([e.run_granules for e in post.extents if e.first is None])
+            is_feasible=projected.fits,
+            balance=self._balance(projected.uses),
+            unplaced_bytes=sum([e.run_granules for e in projected.post.extents if e.first is None])
             * self._ledger.capacity.host_kv.granule_bytes,
-            work=self._work(target, post),
+            work=self._work(target, projected),
         )
 
-    def _work(self, target: TargetHandle, post: PostState) -> MachineWork:
+    def _work(self, target: TargetHandle, projected: Projected) -> MachineWork:
         """Copies, then what is left to prefill."""
-        candidate = self.candidates[target.candidate]
-        source = self._candidate(target.candidate).lineage.source
-        return machine_work(self._ledger, self._projector.options, candidate, source, post)
+        return self._readied.work(self.candidates[target.candidate], projected)
 
     def sketch(self, target: TargetHandle) -> TargetSketch:
         return TargetSketch(
@@ -192,7 +191,9 @@ class ProgramSession:
         )
 
     def assess(self, target: TargetHandle) -> Assessment:
-        return self._assess(self.sketch(target))
+        projected = self._project(target)
+        work = self._work(target, projected)
+        return self._readied.assessment(self.sketch(target), projected, work)
 
     # ── recoveries ──────────────────────────────────────────────────────────────────────────────
 
@@ -202,7 +203,7 @@ class ProgramSession:
 
     def affected(self, target: TargetHandle) -> Sequence[int]:
         source = self.candidates[target.candidate].source
-        changed = self._replicas(target) ^ self._identity_replicas(target.candidate)
+        changed = self._replicas(target) ^ self._replicas_of_identity(target.candidate)
         return [
             owner
             for owner, number in enumerate(target.choices)
@@ -224,14 +225,14 @@ class ProgramSession:
 
     def _replicas(self, target: TargetHandle) -> int:
         if self._placed is None or self._placed[0] is not target:
-            self._placed = (target, self._end(self._post_state(target)))
+            self._placed = (target, self._end(self._project(target).post))
         return self._placed[1]
 
-    def _identity_replicas(self, candidate: int) -> int:
-        known = self._identities.get(candidate)
+    def _replicas_of_identity(self, candidate: int) -> int:
+        known = self._identity_replicas.get(candidate)
         if known is None:
-            post = self._candidate(candidate).project(())
-            known = self._identities[candidate] = self._end(post)
+            post = self._project(self.identity(candidate)).post
+            known = self._identity_replicas[candidate] = self._end(post)
         return known
 
     def _end(self, post: PostState) -> int:
@@ -287,12 +288,21 @@ class ProgramSession:
         ]
         return tuple([used - limit for used, limit in zip(worst, self._limits, strict=True)])
 
-    def _post_state(self, target: TargetHandle) -> PostState:
-        """Of the target asked for last: a target is judged, then valued."""
-        if self._post is None or self._post[0] is not target:
-            projected = self._candidate(target.candidate)
-            self._post = (target, projected.project(self._outcomes(target)))
-        return self._post[1]
+    def _project(self, target: TargetHandle) -> Projected:
+        """Remembered for identities, and for the target asked for last: a target is judged, then
+        valued.
+        """
+        if target.is_identity:
+            known = self._identities.get(target.candidate)
+            if known is None:
+                known = self._readied.project(self._candidate(target.candidate), ())
+                self._identities[target.candidate] = known
+            return known
+        if self._last is None or self._last[0] is not target:
+            outcomes = self._outcomes(target)
+            projected = self._readied.project(self._candidate(target.candidate), outcomes)
+            self._last = (target, projected)
+        return self._last[1]
 
     def _candidate(self, ordinal: int) -> CandidateProjector:
         found = self._projected.get(ordinal)
@@ -309,22 +319,3 @@ class ProgramSession:
                 if number != STAYS
             ]
         )
-
-
-def assessed(projector: Projector, resource_revision: int, target: TargetSketch) -> Assessment:
-    """One target by the same evaluator, with every stage; it names current owners alone."""
-    projected = projector.candidate(target.candidate)
-    post = projected.project(target.outcomes)
-    order = StageOrder(projector.ledger)
-    uses = order.uses(post)
-    return Assessment(
-        target=target,
-        resource_revision=resource_revision,
-        state=post.state,
-        cow_pages=post.copied_tail_pages,
-        stages=order.stages(uses),
-        work=machine_work(
-            projector.ledger, projector.options, target.candidate, projected.lineage.source, post
-        ),
-        violations=() if order.fits(uses, post) else order.violations(uses, post),
-    )
