@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ninfer_lab.context_cache.portfolio_value import private_loss_ns, saving_ns
+from ninfer_lab.context_cache.public_worth import PublicWorth, SharedWorth, Standing
 from ninfer_lab.context_cache.retention import RetentionClass
 from ninfer_lab.contract.fixed_point import saturated_sum
 from ninfer_lab.contract.ids import CheckpointRef, OwnerId
@@ -35,13 +36,21 @@ class OwnerWorth:
     """What logical policy knows of a victim.
 
     Attributes:
+        retention: Of a private owner; a shared one has none.
         unreachable: Checkpoints proven never to match again: they carry no loss.
         hits: How often each checkpoint was selected, and when last, as a publication order.
+        shared: Of a shared owner: what the public wants of it.
     """
 
-    retention: RetentionClass
+    retention: RetentionClass | None
     unreachable: frozenset[CheckpointRef] = frozenset()
     hits: Mapping[CheckpointRef, tuple[int, int]] | None = None
+    shared: SharedWorth | None = None
+
+    @property
+    def weight(self) -> int:
+        """Factor on its private loss; 0 for a shared owner (VAL-4)."""
+        return 0 if self.retention is None else self.retention.weight
 
     def hits_of(self, checkpoint: CheckpointRef) -> tuple[int, int]:
         """(count, last)."""
@@ -53,15 +62,24 @@ class Valuation:
 
     Args:
         worth: Of every owner of the session.
+        public: What shared owners are wanted for; none are worth anything without it.
     """
 
     def __init__(
-        self, session: PlanningSession, price: PriceWork, worth: Mapping[OwnerId, OwnerWorth]
+        self,
+        session: PlanningSession,
+        price: PriceWork,
+        worth: Mapping[OwnerId, OwnerWorth],
+        public: PublicWorth | None = None,
     ) -> None:
         self._session = session
         self._price = price
+        self._public = public or PublicWorth()
         self._worth = [worth[owner.id] for owner in session.owners]
-        self._weights = [each.retention.weight for each in self._worth]
+        self._weights = [each.weight for each in self._worth]
+        self._shared = [
+            (owner, each.shared) for owner, each in enumerate(self._worth) if each.shared
+        ]
         self._prices: dict[MachineWork, int] = {}
         # A session tells equal work and the same step by one object, and objects are compared
         # faster than they are priced; each is held, so that its id stays its own.
@@ -75,9 +93,27 @@ class Valuation:
         """J of a judged target, term by term."""
         return TargetCost(
             now_ns=self.work_ns(verdict.work),
-            public_loss_ns=0,
+            public_loss_ns=self.public_loss_ns(target),
             private_loss_ns=self.loss_ns(target),
         )
+
+    def public_loss_ns(self, target: TargetHandle) -> int:
+        """What shared owners are worth less than in the candidate's identity (VAL-6)."""
+        if target.is_identity or not self._shared:
+            return 0
+        identity = self._session.identity(target.candidate)
+        return max(0, self.public_value_ns(identity) - self.public_value_ns(target))
+
+    def public_value_ns(self, target: TargetHandle, *more: Standing) -> int:
+        """What shared owners are worth in a target (VAL-3).
+
+        Args:
+            more: Owners that would come to it.
+        """
+        standing = [
+            Standing(worth, self._savings_in(target, owner)[0]) for owner, worth in self._shared
+        ]
+        return self._public.value_ns((*standing, *more))
 
     def loss_ns(self, target: TargetHandle) -> int:
         """Private loss against the candidate's identity, over all owners."""
@@ -101,6 +137,8 @@ class Valuation:
 
     def own_loss_ns(self, owner: int, choice: int) -> int:
         """What an owner loses with an outcome, whatever others keep of the same contents."""
+        if self._worth[owner].shared is not None:
+            return self._own_public_loss_ns(owner, choice)
         stays = self._own_savings(owner, STAYS)
         return private_loss_ns(self._weights[owner], stays, self._own_savings(owner, choice))
 
@@ -115,21 +153,40 @@ class Valuation:
         self._prices_by_object[id(work)] = work, price
         return price
 
+    def _own_public_loss_ns(self, owner: int, choice: int) -> int:
+        """What all lose while the other shared owners stay as they are."""
+
+        def value_ns(choice: int) -> int:
+            return self._public.value_ns(
+                Standing(worth, self._own_savings(o, choice if o == owner else STAYS)[0])
+                for o, worth in self._shared
+            )
+
+        return max(0, value_ns(STAYS) - value_ns(choice))
+
     def _owner_loss_ns(self, target: TargetHandle, owner: int) -> int:
         """Nothing where the owner's placement is what it is in the identity."""
+        if not self._weights[owner]:
+            return 0
         session, candidate = self._session, target.candidate
-        key = session.placement_key(target, owner)
-        after = self._savings.get((owner, key))
-        if after is None:
-            after = self._savings[owner, key] = self._priced(
-                session.recoveries(target, owner), self._worth[owner]
-            )
+        after = self._savings_in(target, owner)
         before = self._identity_savings.get((candidate, owner))
         if before is None:
             listed = session.recoveries(session.identity(candidate), owner)
             before = self._priced(listed, self._worth[owner])
             self._identity_savings[candidate, owner] = before
         return private_loss_ns(self._weights[owner], before, after)
+
+    def _savings_in(self, target: TargetHandle, owner: int) -> tuple[int, ...]:
+        """Of each checkpoint of an owner, by its placement in a target."""
+        session = self._session
+        key = session.placement_key(target, owner)
+        savings = self._savings.get((owner, key))
+        if savings is None:
+            savings = self._savings[owner, key] = self._priced(
+                session.recoveries(target, owner), self._worth[owner]
+            )
+        return savings
 
     def _own_savings(self, owner: int, choice: int) -> tuple[int, ...]:
         known = self._own.get((owner, choice))

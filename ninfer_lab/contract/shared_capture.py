@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ninfer_lab.contract.ids import OwnerRef, PlanId, SequenceHandle
+from ninfer_lab.contract.machine_work import MachineWork
 from ninfer_lab.contract.planning import PlanningSession
 from ninfer_lab.contract.result import AbortCause, OwnerChange, OwnerEnd, OwnerState
 from ninfer_lab.contract.target import Assessment
@@ -30,12 +31,28 @@ class CaptureForm(Enum):
     """The image is copied to a Host slot; its writer goes on where it is."""
 
 
+class NewRecoveries(NamedTuple):
+    """How the frontier of a shared owner to come could be reached again.
+
+    Attributes:
+        rebuild: Canonical prefill from root.
+        recipes: What its form leaves; the rebuild always among them (VAL-2).
+    """
+
+    rebuild: MachineWork
+    recipes: tuple[MachineWork, ...]
+
+
 class CaptureSession(PlanningSession, Protocol):
     """All targets of one capture at one revision: each form is a candidate. Reads only."""
 
     @property
     def forms(self) -> Sequence[CaptureForm]:
         """Of the candidates, in their order; the cheapest kind first."""
+        ...
+
+    def new_recoveries(self, candidate: int) -> NewRecoveries:
+        """Of the owner that a form would publish."""
         ...
 
 

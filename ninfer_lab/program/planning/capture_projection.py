@@ -9,6 +9,7 @@ nothing where an exact checkpoint lends its contents (SHR-6). Reads only.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import assert_never
 
 from ninfer_lab.contract.candidate import AdmissionCandidate
 from ninfer_lab.contract.capacity import KvPool
@@ -16,10 +17,11 @@ from ninfer_lab.contract.ids import OwnerId, OwnerRef
 from ninfer_lab.contract.machine_work import MachineWork
 from ninfer_lab.contract.planning import TargetHandle
 from ninfer_lab.contract.replicas import ReplicaSet
-from ninfer_lab.contract.shared_capture import CaptureForm
+from ninfer_lab.contract.shared_capture import CaptureForm, NewRecoveries
 from ninfer_lab.contract.target import StateTransition
 from ninfer_lab.program.planning.ledger_readied import LedgerReadied, Projected
 from ninfer_lab.program.planning.planning_session import ProgramSession
+from ninfer_lab.program.planning.recovery_recipes import Copies
 from ninfer_lab.program.planning.resource_projection import (
     CandidateProjector,
     PoolShare,
@@ -112,6 +114,25 @@ class ProgramCaptureSession(ProgramSession):
 
     def is_eligible(self, candidate: int, owner: int) -> bool:
         return self.owners[owner].id not in self._protected
+
+    def new_recoveries(self, candidate: int) -> NewRecoveries:
+        capture, ledger = self._captures[candidate], self._ledger
+        sequence = capture.sequence
+        frontier = sequence.frontier_tokens
+        restore: Copies = ()
+        match capture.form:
+            case CaptureForm.FREEZE:
+                pass  # everything is on the Device
+            case CaptureForm.SNAPSHOT:
+                restore = self._recipes.image_copies
+            case CaptureForm.LEND:
+                lender = lending_checkpoint(ledger, sequence)
+                assert lender is not None
+                restore = self._recipes.copies_back(lender, ledger.present)
+            case _:
+                assert_never(capture.form)
+        cuts = sequence.execution_frontiers(frontier)
+        return NewRecoveries(*self._recipes.of_new(frontier, cuts, restore))
 
     def _candidate(self, ordinal: int) -> CandidateProjector:
         return self._captures[ordinal]
