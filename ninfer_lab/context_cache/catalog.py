@@ -65,6 +65,12 @@ class Catalog:
                 return CatalogSlotId(i)
         raise InvariantBroken("SES catalog", f"owner {owner} is not catalogued")
 
+    def owner(self, owner: OwnerId) -> PrivateOwner:
+        """A catalogued owner."""
+        found = self._slots[self.slot_of(owner)]
+        assert isinstance(found, PrivateOwner)
+        return found
+
     def promise(self, slot: CatalogSlotId, request: RequestId) -> None:
         """Reserves a vacant slot for what an active request will publish."""
         if self._slots[slot] is not None:
@@ -90,8 +96,7 @@ class Catalog:
             surviving: Owners whose remaining checkpoints went on; others must have lost all.
         """
         slot = self.slot_of(end.ref.id)
-        owner = self._slots[slot]
-        assert isinstance(owner, PrivateOwner)
+        owner = self.owner(end.ref.id)
         had = frozenset(c.ref for c in owner.checkpoints)
         exact = end.deleted <= had if owner.id in surviving else end.deleted == had
         if owner.ref != end.ref or not exact:
@@ -107,8 +112,7 @@ class Catalog:
         (TXN-5).
         """
         slot = self.slot_of(change.before.id)
-        owner = self._slots[slot]
-        assert isinstance(owner, PrivateOwner)
+        owner = self.owner(change.before.id)
         had = frozenset(c.ref for c in owner.checkpoints)
         left = frozenset(c.ref for c in change.state.checkpoints)
         if owner.ref != change.before or not change.deleted <= had or left != had - change.deleted:

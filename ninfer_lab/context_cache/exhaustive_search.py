@@ -214,12 +214,12 @@ class _BranchAndBound:
             identity = session.identity(target.candidate)
             before = self._savings(identity, owner, is_floor=False)
             self._identity_savings[target.candidate, owner] = before
-        weight = self._problem.worth[session.owners[owner].id].weight
+        weight = self._problem.worth(session.owners[owner].id).weight
         return private_loss_ns(weight, before, floor)
 
     def _savings(self, target: TargetHandle, owner: int, *, is_floor: bool) -> tuple[int, ...]:
         price = self._problem.valuation.work_ns
-        unreachable = self._problem.worth[self._session.owners[owner].id].unreachable
+        unreachable = self._problem.worth(self._session.owners[owner].id).unreachable
         return tuple(
             0
             if each.checkpoint in unreachable

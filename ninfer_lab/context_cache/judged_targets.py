@@ -8,7 +8,7 @@ which target to look at next.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import merge
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ninfer_lab.context_cache.search_budget import SearchBudget
 from ninfer_lab.context_cache.target_order import TargetKey, target_key
-from ninfer_lab.context_cache.valuation import OwnerWorth, Valuation
+from ninfer_lab.context_cache.valuation import Valuation, WorthOf
 from ninfer_lab.contract.ids import OwnerId
 from ninfer_lab.contract.planning import DegradationStep, PlanningSession, TargetHandle, Verdict
 from ninfer_lab.contract.target_cost import TargetCost
@@ -40,7 +40,7 @@ class Problem:
 
     session: PlanningSession
     valuation: Valuation
-    worth: Mapping[OwnerId, OwnerWorth]
+    worth: WorthOf
     has_slot: Callable[[TargetHandle], bool]
     session_owner: OwnerId | None
     recency: tuple[int, ...] | None = None

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ninfer_lab.context_cache.judged_targets import Judged, Problem
 from ninfer_lab.context_cache.resource_search import Found, search
 from ninfer_lab.context_cache.search_budget import BoundaryAllowance
-from ninfer_lab.context_cache.valuation import OwnerWorth, PriceWork, Valuation
+from ninfer_lab.context_cache.valuation import PriceWork, Valuation, WorthOf
 from ninfer_lab.contract.candidate import AdmissionCandidate
 from ninfer_lab.contract.ids import OwnerId, OwnerRef
 from ninfer_lab.contract.planning import PlanningSession, TargetHandle
@@ -28,37 +28,27 @@ from ninfer_lab.contract.target import Assessment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Victim:
-    """An inactive owner that nobody leans on (TGT-2).
-
-    Attributes:
-        recency: Its last hit or its publication, whichever came later, as a publication order.
-    """
-
-    ref: OwnerRef
-    worth: OwnerWorth
-    recency: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionProblem:
     """What logical policy brings to one choice.
 
     Attributes:
         candidates: Root first.
-        victims: Ascending by owner id.
+        victims: Inactive owners that nobody leans on (TGT-2), ascending by id.
+        worth: Of each of them.
         needs_slot: Whether the request publishes anything (CAP-3).
         has_vacant_slot: Whether the catalog has room for one more.
         session_owner: What the request's session is bound to.
-        recency_eviction: Whether owners go in the order of their last use (SRCH-4).
+        recency: Victims by ordinal, the one to go first in front; `None` where owners do not go in
+            the order of their last use (SRCH-4).
     """
 
     candidates: Sequence[AdmissionCandidate]
-    victims: Sequence[Victim]
+    victims: Sequence[OwnerRef]
+    worth: WorthOf
     needs_slot: bool
     has_vacant_slot: bool
     session_owner: OwnerId | None
-    recency_eviction: bool
+    recency: tuple[int, ...] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,18 +74,17 @@ def decide(
         allowance: Of the admission boundary; what is spent is taken from it.
         tells_targets: Whether the report holds every target that was judged.
     """
-    session = program.plan(problem.candidates, [victim.ref for victim in problem.victims])
-    worth = {victim.ref.id: victim.worth for victim in problem.victims}
+    session = program.plan(problem.candidates, problem.victims)
     found = search(
         Problem(
             session=session,
-            valuation=Valuation(session, price, worth),
-            worth=worth,
+            valuation=Valuation(session, price, problem.worth),
+            worth=problem.worth,
             has_slot=publication_slot(
                 session, needed=problem.needs_slot, vacant=problem.has_vacant_slot
             ),
             session_owner=problem.session_owner,
-            recency=_recency(problem),
+            recency=problem.recency,
         ),
         allowance,
     )
@@ -115,14 +104,6 @@ def publication_slot(
         return any(facts.is_eviction for _, facts in session.facts(target))
 
     return has_slot
-
-
-def _recency(problem: AdmissionProblem) -> tuple[int, ...] | None:
-    """Ordinals of the session's owners, the one to go first in front."""
-    if not problem.recency_eviction:
-        return None
-    victims = problem.victims
-    return tuple(sorted(range(len(victims)), key=lambda i: (victims[i].recency, i)))
 
 
 # ── what is told ────────────────────────────────────────────────────────────────────────────────

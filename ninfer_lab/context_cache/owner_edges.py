@@ -26,6 +26,10 @@ class OwnerEdges:
         """The request has ended."""
         self._edges.pop(request, None)
 
+    def owners(self) -> frozenset[OwnerId]:
+        """Everybody who is leant on."""
+        return frozenset(self._edges.values())
+
     def owners_besides(self, requests: Collection[RequestId]) -> tuple[OwnerId, ...]:
         """Owners that some other request leans on, each once, in the order they were leant on."""
         leant_on = (owner for request, owner in self._edges.items() if request not in requests)

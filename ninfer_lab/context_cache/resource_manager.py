@@ -8,7 +8,7 @@ Holds Program as a protocol; knows no placement, refcount or free page. Which ta
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -18,7 +18,6 @@ from ninfer_lab.context_cache.hit_history import HitHistory
 from ninfer_lab.context_cache.materialization_planner import (
     AdmissionProblem,
     Decision,
-    Victim,
     decide,
 )
 from ninfer_lab.context_cache.owner_edges import OwnerEdges
@@ -276,16 +275,18 @@ class ResourceManager:
         proven, self._proven = self._proven, None
         if proven is not None and proven[:2] == (self._program.resource_revision, request):
             return proven[2]
+        victims = self._victims()
         return decide(
             self._program,
             self.cost_model.work_ns,
             AdmissionProblem(
                 candidates=self._candidates(request),
-                victims=self._victims(),
+                victims=[owner.ref for owner in victims],
+                worth=self._worth_of,
                 needs_slot=self._reads(request),
                 has_vacant_slot=self._catalog.vacant_slot() is not None,
                 session_owner=self._sessions.owner_of(request.session_key),
-                recency_eviction=self._recency_eviction,
+                recency=self._recency_order(victims) if self._recency_eviction else None,
             ),
             self._allowance_of(request.moment),
             tells_targets=request.tells_targets,
@@ -297,23 +298,22 @@ class ResourceManager:
             self._allowance = moment, BoundaryAllowance(moment.others_runnable_count)
         return self._allowance[1]
 
-    def _victims(self) -> tuple[Victim, ...]:
-        """Owners that nobody leans on, with what is known of them."""
-        free = (o for o in self._catalog.owners() if not self._edges.protects(o.id))
-        return tuple(
-            Victim(
-                ref=owner.ref,
-                worth=self._worth(owner),
-                recency=self._recency(owner),
-            )
-            for owner in sorted(free, key=lambda owner: owner.id)
-        )
+    def _victims(self) -> list[PrivateOwner]:
+        """Owners that nobody leans on, ascending by id."""
+        leant_on = self._edges.owners()
+        free = [owner for owner in self._catalog.owners() if owner.id not in leant_on]
+        return sorted(free, key=_id_of)
+
+    def _recency_order(self, victims: Sequence[PrivateOwner]) -> tuple[int, ...]:
+        """Ordinals, whoever was used last the longest ago in front."""
+        return tuple(sorted(range(len(victims)), key=lambda i: (self._recency(victims[i]), i)))
 
     def _recency(self, owner: PrivateOwner) -> int:
         """Its publication or its last hit, as a publication order."""
         return max(owner.publication_order, self._hits.last_of(owner.id))
 
-    def _worth(self, owner: PrivateOwner) -> OwnerWorth:
+    def _worth_of(self, owner_id: OwnerId) -> OwnerWorth:
+        owner = self._catalog.owner(owner_id)
         return OwnerWorth(
             retention=RetentionClass.of(
                 is_bound=self._sessions.key_of(owner.id) is not None, is_whole=owner.is_whole
@@ -423,6 +423,10 @@ class ResourceManager:
         self._edges.settle(opened.request.request)
         if opened.slot is not None:
             self._catalog.take_promise_back(opened.slot, opened.request.request)
+
+
+def _id_of(owner: PrivateOwner) -> OwnerId:
+    return owner.state.ref.id
 
 
 def _lane(request: AdmissionRequest) -> LaneId:

@@ -251,7 +251,7 @@ class SharedPrefixes:
         return plan_shared_capture(
             CaptureProblem(
                 session=session,
-                valuation=Valuation(session, self._price, worth, public),
+                valuation=Valuation(session, self._price, worth.__getitem__, lambda: public),
                 worth=SharedWorth(key, evidence.is_declared),
                 ways=ways,
                 may_press=right is CreationRight.PRESSURE,

@@ -6,14 +6,15 @@ rest, and last stable ordinals, so that no two targets are ever equal. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
-from ninfer_lab.context_cache.valuation import OwnerWorth
+from ninfer_lab.context_cache.valuation import WorthOf
 from ninfer_lab.contract.ids import OwnerId
 from ninfer_lab.contract.machine_work import MachineWork
 from ninfer_lab.contract.planning import PlanningSession, TargetHandle, Verdict
 from ninfer_lab.contract.target_cost import TargetCost
+
+_STAYS = (0, 0)
 
 
 class TargetKey(NamedTuple):
@@ -45,7 +46,7 @@ class TargetKey(NamedTuple):
 
 def target_key(
     session: PlanningSession,
-    worth: Mapping[OwnerId, OwnerWorth],
+    worth: WorthOf,
     session_owner: OwnerId | None,
     target: TargetHandle,
     verdict: Verdict,
@@ -53,13 +54,13 @@ def target_key(
 ) -> TargetKey:
     """The place of a judged target in the order."""
     affected = evictions = deletions = newest = 0
-    given = [(0, 0)] * len(target.choices)
-    for owner, facts in session.facts(target):
+    given = [_STAYS] * len(target.choices)
+    for owner, facts in () if target.is_identity else session.facts(target):
         given[owner] = -len(facts.deleted), -target.choices[owner]
         evictions += facts.is_eviction
         deletions += len(facts.deleted)
         for checkpoint in facts.deleted:
-            hits, last = worth[session.owners[owner].id].hits_of(checkpoint)
+            hits, last = worth(session.owners[owner].id).hits_of(checkpoint)
             if hits:
                 affected, newest = affected + 1, max(newest, last)
     candidate = session.candidates[target.candidate]

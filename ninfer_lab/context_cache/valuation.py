@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from ninfer_lab.context_cache.portfolio_value import private_loss_ns, saving_ns
 from ninfer_lab.context_cache.public_worth import PublicWorth, SharedWorth, Standing
@@ -57,29 +58,28 @@ class OwnerWorth:
         return (0, 0) if self.hits is None else self.hits.get(checkpoint, (0, 0))
 
 
+WorthOf = Callable[[OwnerId], OwnerWorth]
+
+
 class Valuation:
     """J of the targets of one session.
 
     Args:
-        worth: Of every owner of the session.
-        public: What shared owners are wanted for; none are worth anything without it.
+        worth: Of any owner of the session; asked once the first target is no identity.
+        public: What shared owners are wanted for; asked likewise. None are worth anything without.
     """
 
     def __init__(
         self,
         session: PlanningSession,
         price: PriceWork,
-        worth: Mapping[OwnerId, OwnerWorth],
-        public: PublicWorth | None = None,
+        worth: WorthOf,
+        public: Callable[[], PublicWorth] = PublicWorth,
     ) -> None:
         self._session = session
         self._price = price
-        self._public = public or PublicWorth()
-        self._worth = [worth[owner.id] for owner in session.owners]
-        self._weights = [each.weight for each in self._worth]
-        self._shared = [
-            (owner, each.shared) for owner, each in enumerate(self._worth) if each.shared
-        ]
+        self._worth_of = worth
+        self._public_of = public
         self._prices: dict[MachineWork, int] = {}
         # A session tells equal work and the same step by one object, and objects are compared
         # faster than they are priced; each is held, so that its id stays its own.
@@ -88,6 +88,22 @@ class Valuation:
         self._own: dict[tuple[int, int], tuple[int, ...]] = {}
         self._step_losses: dict[int, tuple[DegradationStep, int]] = {}
         self._identity_savings: dict[tuple[int, int], tuple[int, ...]] = {}
+
+    @cached_property
+    def _worth(self) -> list[OwnerWorth]:
+        return [self._worth_of(owner.id) for owner in self._session.owners]
+
+    @cached_property
+    def _weights(self) -> list[int]:
+        return [each.weight for each in self._worth]
+
+    @cached_property
+    def _shared(self) -> list[tuple[int, SharedWorth]]:
+        return [(owner, each.shared) for owner, each in enumerate(self._worth) if each.shared]
+
+    @cached_property
+    def _public(self) -> PublicWorth:
+        return self._public_of()
 
     def cost(self, target: TargetHandle, verdict: Verdict) -> TargetCost:
         """J of a judged target, term by term."""

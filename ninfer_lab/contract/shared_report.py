@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ninfer_lab.contract.checkpoint import CheckpointSummary
-from ninfer_lab.contract.fixed_point import saturated_sum
+from ninfer_lab.contract.fixed_point import U64_MAX, saturated_sum
 from ninfer_lab.contract.ids import CheckpointId, OwnerId
 from ninfer_lab.contract.shared_capture import CaptureForm
 from ninfer_lab.contract.shared_prefix import Evidence
@@ -34,8 +34,15 @@ class CaptureGain:
 
     @property
     def net_ns(self) -> int:
-        """Published only above 0."""
+        """Published only above 0; what has saturated proves nothing, so it counts as 0 (VAL-7).
+
+        >>> CaptureGain(public_before_ns=5, public_after_ns=U64_MAX, private_loss_ns=0,
+        ...             immediate_ns=0).net_ns
+        0
+        """
         lost_ns = saturated_sum(self.public_before_ns, self.private_loss_ns, self.immediate_ns)
+        if U64_MAX in (self.public_after_ns, lost_ns):
+            return 0
         return self.public_after_ns - lost_ns
 
     def __str__(self) -> str:

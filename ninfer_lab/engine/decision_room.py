@@ -84,8 +84,8 @@ def open_problem(
     bound = problem.session_owner
     return Problem(
         session=session,
-        valuation=Valuation(session, price, worth),
-        worth=worth,
+        valuation=Valuation(session, price, worth.__getitem__),
+        worth=worth.__getitem__,
         has_slot=publication_slot(session, needed=True, vacant=problem.vacant_catalog_slots > 0),
         session_owner=None if bound is None else OwnerId(bound),
         recency=problem.recency,

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from context_cache.decisions import UNLIMITED_NS, free, price
+from context_cache.decisions import free, price
 from ninfer_lab.context_cache.materialization_planner import (
     AdmissionProblem,
     Decision,
-    Victim,
     decide,
     publication_slot,
 )
@@ -23,6 +22,7 @@ from ninfer_lab.contract.candidate import AdmissionRequest, SourceDisposition
 from ninfer_lab.contract.ids import CheckpointRef, OwnerRef
 from ninfer_lab.contract.result import SequenceEnd
 from ninfer_lab.contract.search_report import SearchStop, TargetCounts
+from ninfer_lab.engine.decision_room import UNLIMITED_NS
 from simulation.program_world import CONSUME, RETAIN, ProgramWorld, Start, closure_at
 
 RECENT = OwnerWorth(retention=RetentionClass.RECENT_PRIVATE)
@@ -49,14 +49,12 @@ def taken(
                 world.candidate(request, Start(checkpoint=source, disposition=disposition))
                 for source in (None, *sources)
             ],
-            victims=[
-                Victim(ref=world.current(victim), worth=RECENT, recency=last)
-                for victim, last in zip(victims, recency or range(len(victims)), strict=True)
-            ],
+            victims=[world.current(victim) for victim in victims],
+            worth=lambda _: RECENT,
             needs_slot=True,
             has_vacant_slot=vacant,
             session_owner=None,
-            recency_eviction=recency is not None,
+            recency=None if recency is None else tuple(recency),
         ),
         unlimited(),
         tells_targets=tells_targets,
@@ -170,9 +168,7 @@ def test_a_protected_owner_is_in_no_target() -> None:  # spec: TGT-2
     assert decision.chosen is not None
 
 
-def test_without_a_vacant_slot_somebody_goes() -> (
-    None
-):  # spec: CAP-3, SRCH-5
+def test_without_a_vacant_slot_somebody_goes() -> None:  # spec: CAP-3, SRCH-5
     world, owner = roomy()
     vacant, full = (
         taken(world, world.request(range(600, 640)), [], [owner], vacant=vacant)
@@ -205,13 +201,12 @@ def test_only_a_consumed_source_brings_its_place_along(
     assert publication_slot(session, needed=False, vacant=False)(session.identity(0))
 
 
-def test_who_was_used_last_goes_last() -> None:  # spec: SRCH-4
+def test_who_was_used_last_the_longest_ago_goes_first() -> None:  # spec: SRCH-4
     world, owners = tight(host_granules=0)
     request = world.request(range(600, 700), output=28)
-    orders = {(1, 2, 3): 0, (3, 1, 2): 1, (2, 3, 1): 2}
-    for recency, oldest in orders.items():
-        decision = taken(world, request, [], owners, recency=recency)
-        assert described(decision)[1] == [owners[oldest].id]
+    for order in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        decision = taken(world, request, [], owners, recency=order)
+        assert described(decision)[1] == [owners[order[0]].id]
 
 
 def test_a_sequence_that_ended_without_an_owner_leaves_no_victim() -> None:

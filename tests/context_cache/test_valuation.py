@@ -31,7 +31,7 @@ def from_scratch_ns(posed: Problem, price: PriceWork, target: TargetHandle) -> t
             ]
             for state in (identity, target)
         )
-        loss_ns += private_loss_ns(posed.worth[ref.id].retention.weight, before, after)
+        loss_ns += private_loss_ns(posed.worth(ref.id).retention.weight, before, after)
     return price(session.judge(target).work), loss_ns
 
 
@@ -100,7 +100,7 @@ def test_what_can_never_match_again_carries_no_loss() -> None:
     session = posed.session
     refs = frozenset(c.checkpoint for c in session.recoveries(session.identity(0), 0))
     worth = {OwnerId(0): OwnerWorth(retention=RetentionClass.LIVE_SESSION, unreachable=refs)}
-    assert Valuation(session, price, worth).loss_ns(session.maximal(0)) == 0
+    assert Valuation(session, price, worth.__getitem__).loss_ns(session.maximal(0)) == 0
 
 
 def test_what_another_keeps_is_not_lost() -> None:  # spec: VAL-4, REC-2
