@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from ninfer_lab.context_cache.demand_window import (
     Demand,
@@ -19,6 +18,7 @@ from ninfer_lab.context_cache.demand_window import (
     reuse_domain,
 )
 from ninfer_lab.context_cache.evidence import CreationRight, creation_right, is_repeated
+from ninfer_lab.context_cache.hit_history import NEVER, Hits
 from ninfer_lab.context_cache.portfolio_value import saving_ns
 from ninfer_lab.context_cache.public_worth import PublicWorth, SharedWorth, Standing
 from ninfer_lab.context_cache.shared_capture_planner import (
@@ -40,7 +40,7 @@ from ninfer_lab.contract.machine_work import MachineWork
 from ninfer_lab.contract.options import ResolvedOptions
 from ninfer_lab.contract.planning import STAYS
 from ninfer_lab.contract.program_api import ProgramApi
-from ninfer_lab.contract.shared_capture import CaptureForm
+from ninfer_lab.contract.shared_capture import CaptureSession
 from ninfer_lab.contract.shared_prefix import Evidence
 from ninfer_lab.contract.shared_report import SlotSource
 
@@ -63,18 +63,6 @@ class PrefixDemand:
     matched: tuple[OwnerId, ...]
     rights: Mapping[int, CreationRight]
     evidence: Mapping[int, Evidence]
-
-
-class PlannedShared(NamedTuple):
-    """A capture that is worth it.
-
-    Attributes:
-        recycled: The entry whose slot was counted as vacant.
-    """
-
-    decision: CaptureDecision
-    form: CaptureForm
-    recycled: SharedEntry | None
 
 
 class SharedPrefixes:
@@ -122,10 +110,10 @@ class SharedPrefixes:
                     found.append(verified)
         return tuple(found)
 
-    def worth_of(self, entry: SharedEntry) -> OwnerWorth:
-        """What giving way would take from the public."""
+    def worth_of(self, entry: SharedEntry, hits: Hits = NEVER) -> OwnerWorth:
+        """What giving way would take from the public, and when it was hit last."""
         shared = SharedWorth(entry.key, entry.is_credited(self._epoch))
-        return OwnerWorth(retention=None, shared=shared)
+        return OwnerWorth(retention=None, shared=shared, hits={entry.checkpoint.ref: hits})
 
     def public_worth(self, outside: Collection[OwnerId]) -> PublicWorth:
         """What shared owners are wanted for, with what those outside a decision bring.
@@ -137,7 +125,10 @@ class SharedPrefixes:
         return PublicWorth(self._window.demands, standing)
 
     def want(
-        self, candidate: AdmissionCandidate, verified: Sequence[AdmissionCandidate]
+        self,
+        candidate: AdmissionCandidate,
+        verified: Sequence[AdmissionCandidate],
+        is_protected: IsProtected,
     ) -> tuple[int, ...]:
         """Fixes what a request wants, and where its prefill is split for it (CPT-1).
 
@@ -159,13 +150,10 @@ class SharedPrefixes:
             {each.worth.key: each.saving_ns for each in standing},
             tuple(each.saving_ns for each in standing if each.worth.is_credited),
         )
-        resident = {each.worth.key.frontier_tokens for each in standing} & {
-            each.reuse_tokens for each in verified
-        }
-        resident |= {each.reuse_tokens for each in verified if each is not candidate}
-        is_shared = candidate.source is not None and candidate.source.owner.id in wanted.matched
-        if is_shared:
-            resident.add(candidate.reuse_tokens)
+        resident = {each.reuse_tokens for each in verified}
+        source = candidate.source
+        if source is not None and source.owner.id not in wanted.matched:
+            resident.discard(candidate.reuse_tokens)  # its own private base may be promoted
         opportunities = [
             Opportunity(key, self._rebuild_ns(request, key.frontier_tokens), right, is_declared)
             for key, right, is_declared in self._creatable(candidate, wanted)
@@ -174,7 +162,7 @@ class SharedPrefixes:
         choice = select_splits(
             opportunities,
             state,
-            self._surplus_slots_count(wanted),
+            self._surplus_slots_count(wanted, is_protected),
             lambda frontiers: self._split_cost_ns(candidate, frontiers),
         )
         return choice.offers_tokens
@@ -223,7 +211,7 @@ class SharedPrefixes:
         is_protected: IsProtected,
         blocked_count: int,
         must_be_immediate: bool,
-    ) -> CaptureDecision | None:
+    ) -> tuple[CaptureSession, CaptureDecision] | None:
         """Weighs a shared prefix at the sequence's frontier.
 
         Args:
@@ -248,7 +236,7 @@ class SharedPrefixes:
             handle, owners, [ref.id for ref in owners if is_protected(ref.id)]
         )
         public = PublicWorth(self._window.demands)
-        return plan_shared_capture(
+        return session, plan_shared_capture(
             CaptureProblem(
                 session=session,
                 valuation=Valuation(session, self._price, worth.__getitem__, lambda: public),
@@ -337,10 +325,9 @@ class SharedPrefixes:
         priced = [self._price(MachineWork.of(prefill=each)) for each in (split, whole)]
         return max(0, priced[0] - priced[1])
 
-    def _surplus_slots_count(self, wanted: PrefixDemand) -> int:
+    def _surplus_slots_count(self, wanted: PrefixDemand, is_protected: IsProtected) -> int:
         """Vacant slots, and those that automatic entries would give up (EVD-2)."""
-        recyclable = self.recyclable(wanted, lambda owner: False)
-        return self.catalog.vacant_count + len(recyclable)
+        return self.catalog.vacant_count + len(self.recyclable(wanted, is_protected))
 
     def recyclable(
         self, wanted: PrefixDemand, is_protected: IsProtected

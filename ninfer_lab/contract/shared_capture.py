@@ -9,26 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import NamedTuple, Protocol
 
 from ninfer_lab.contract.ids import OwnerRef, PlanId, SequenceHandle
 from ninfer_lab.contract.machine_work import MachineWork
 from ninfer_lab.contract.planning import PlanningSession
 from ninfer_lab.contract.result import AbortCause, OwnerChange, OwnerEnd, OwnerState
+from ninfer_lab.contract.shared_report import CaptureForm
 from ninfer_lab.contract.target import Assessment
 from ninfer_lab.contract.transaction import TransactionPhase
-
-
-class CaptureForm(Enum):
-    """How a shared owner comes by its StateImage (STATE-2, SHR-6)."""
-
-    LEND = "lend"
-    """An exact checkpoint is there and lends its contents: nothing is written."""
-    FREEZE = "freeze"
-    """The written image stays where it lies; its writer goes on in another Device slot."""
-    SNAPSHOT = "snapshot"
-    """The image is copied to a Host slot; its writer goes on where it is."""
 
 
 class NewRecoveries(NamedTuple):

@@ -12,8 +12,19 @@ from enum import Enum
 from ninfer_lab.contract.checkpoint import CheckpointSummary
 from ninfer_lab.contract.fixed_point import U64_MAX, saturated_sum
 from ninfer_lab.contract.ids import CheckpointId, OwnerId
-from ninfer_lab.contract.shared_capture import CaptureForm
+from ninfer_lab.contract.machine_work import MachineWork
 from ninfer_lab.contract.shared_prefix import Evidence
+
+
+class CaptureForm(Enum):
+    """How a shared owner comes by its StateImage (STATE-2, SHR-6)."""
+
+    LEND = "lend"
+    """An exact checkpoint is there and lends its contents: nothing is written."""
+    FREEZE = "freeze"
+    """The written image stays where it lies; its writer goes on in another Device slot."""
+    SNAPSHOT = "snapshot"
+    """The image is copied to a Host slot; its writer goes on where it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +117,7 @@ class SharedCaptureTold:
         scenarios: Everything that was weighed, in the order of their slots.
         chosen: Ordinal of the scenario that was carried out.
         published: The new shared checkpoint.
+        work: The copies of the target that was carried out.
         evicted: Owners that had to go for it, or that went before it was given up.
         deleted: Checkpoints that ended with it, of owners that stay.
         detail: Why it was given up.
@@ -117,9 +129,20 @@ class SharedCaptureTold:
     scenarios: tuple[CaptureScenario, ...] = ()
     chosen: int | None = None
     published: CheckpointSummary | None = None
+    work: MachineWork | None = None
     evicted: tuple[OwnerId, ...] = ()
     deleted: tuple[CheckpointId, ...] = ()
     detail: str = ""
+
+    @property
+    def scenario(self) -> CaptureScenario | None:
+        """The one that was carried out."""
+        return None if self.chosen is None else self.scenarios[self.chosen]
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing more will be told of it."""
+        return self.outcome is not SharedOutcome.UNDER_WAY
 
     def __str__(self) -> str:
         return f"shared@{self.frontier_tokens}: {self.outcome.value}"

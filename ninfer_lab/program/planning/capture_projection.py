@@ -17,7 +17,8 @@ from ninfer_lab.contract.ids import OwnerId, OwnerRef
 from ninfer_lab.contract.machine_work import MachineWork
 from ninfer_lab.contract.planning import TargetHandle
 from ninfer_lab.contract.replicas import ReplicaSet
-from ninfer_lab.contract.shared_capture import CaptureForm, NewRecoveries
+from ninfer_lab.contract.shared_capture import NewRecoveries
+from ninfer_lab.contract.shared_report import CaptureForm
 from ninfer_lab.contract.target import StateTransition
 from ninfer_lab.program.planning.ledger_readied import LedgerReadied, Projected
 from ninfer_lab.program.planning.planning_session import ProgramSession

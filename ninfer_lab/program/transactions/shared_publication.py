@@ -17,7 +17,7 @@ from ninfer_lab.contract.ids import CheckpointRef, KvPageId
 from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.options import ResolvedOptions
 from ninfer_lab.contract.result import OwnerState
-from ninfer_lab.contract.shared_capture import CaptureForm
+from ninfer_lab.contract.shared_report import CaptureForm
 from ninfer_lab.program.storage.active_sequence import ActiveSequence
 from ninfer_lab.program.storage.address_space import snapshot_shape
 from ninfer_lab.program.storage.checkpoint_record import CheckpointRecord
