@@ -58,7 +58,7 @@ def beside_a_transfer() -> EngineRun:
         max_concurrency=2,
         device_state_slots=1,
         max_context_tokens=32_768,
-        kv_capacity_tokens=49_152,
+        kv_capacity_tokens=40_960,
         host_kv_capacity_bytes=4 * 2**30,
     )
     with _engine(options) as engine:

@@ -105,7 +105,10 @@ _TARGETS_SCHEMA = {
     "evicted_owners": pl.Int64,
     "degraded_owners": pl.Int64,
     "moved_bytes": pl.Int64,
+    "deleted_checkpoints": pl.Int64,
     "state": pl.String,
+    "now_ms": pl.Float64,
+    "loss_ms": pl.Float64,
     "verdict": pl.String,
 }
 
@@ -126,7 +129,10 @@ def targets(events: Iterable[Event]) -> pl.DataFrame:
             "moved_bytes": sum(
                 batch.payload_bytes for batch in verdict.work.transfers if batch.crosses_tiers
             ),
+            "deleted_checkpoints": len(verdict.deleted),
             "state": verdict.state.value,
+            "now_ms": None if verdict.cost is None else verdict.cost.now_ns / 1e6,
+            "loss_ms": None if verdict.cost is None else verdict.cost.future_loss_ns / 1e6,
             "verdict": verdict.judgement,
         }
         for event, report in searches(events)
