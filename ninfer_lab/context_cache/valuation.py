@@ -87,6 +87,7 @@ class Valuation:
         self._savings: dict[tuple[int, object], tuple[int, ...]] = {}
         self._own: dict[tuple[int, int], tuple[int, ...]] = {}
         self._step_losses: dict[int, tuple[DegradationStep, int]] = {}
+        self._standing: dict[int, dict[int, Standing]] = {}
         self._identity_savings: dict[tuple[int, int], tuple[int, ...]] = {}
 
     @cached_property
@@ -98,8 +99,8 @@ class Valuation:
         return [each.weight for each in self._worth]
 
     @cached_property
-    def _shared(self) -> list[tuple[int, SharedWorth]]:
-        return [(owner, each.shared) for owner, each in enumerate(self._worth) if each.shared]
+    def _shared(self) -> dict[int, SharedWorth]:
+        return {owner: each.shared for owner, each in enumerate(self._worth) if each.shared}
 
     @cached_property
     def _public(self) -> PublicWorth:
@@ -107,18 +108,20 @@ class Valuation:
 
     def cost(self, target: TargetHandle, verdict: Verdict) -> TargetCost:
         """J of a judged target, term by term."""
+        affected = self._affected(target)
         return TargetCost(
             now_ns=self.work_ns(verdict.work),
-            public_loss_ns=self.public_loss_ns(target),
-            private_loss_ns=self.loss_ns(target),
+            public_loss_ns=self._public_loss_ns(target, affected),
+            private_loss_ns=self._private_loss_ns(target, affected),
         )
 
     def public_loss_ns(self, target: TargetHandle) -> int:
         """What shared owners are worth less than in the candidate's identity (VAL-6)."""
-        if target.is_identity or not self._shared:
-            return 0
-        identity = self._session.identity(target.candidate)
-        return max(0, self.public_value_ns(identity) - self.public_value_ns(target))
+        return self._public_loss_ns(target, self._affected(target))
+
+    def loss_ns(self, target: TargetHandle) -> int:
+        """Private loss against the candidate's identity, over all owners."""
+        return self._private_loss_ns(target, self._affected(target))
 
     def public_value_ns(self, target: TargetHandle, *more: Standing) -> int:
         """What shared owners are worth in a target (VAL-3).
@@ -126,18 +129,40 @@ class Valuation:
         Args:
             more: Owners that would come to it.
         """
-        standing = [
-            Standing(worth, self._savings_in(target, owner)[0]) for owner, worth in self._shared
-        ]
-        return self._public.value_ns((*standing, *more))
+        return self._public_value_ns(target, self._affected(target), more)
 
-    def loss_ns(self, target: TargetHandle) -> int:
-        """Private loss against the candidate's identity, over all owners."""
-        if target.is_identity:
+    def _affected(self, target: TargetHandle) -> Sequence[int]:
+        """Owners that may be reached otherwise than in the candidate's identity."""
+        return () if target.is_identity else self._session.affected(target)
+
+    def _private_loss_ns(self, target: TargetHandle, affected: Sequence[int]) -> int:
+        return saturated_sum(*[self._owner_loss_ns(target, owner) for owner in affected])
+
+    def _public_loss_ns(self, target: TargetHandle, affected: Sequence[int]) -> int:
+        """Nothing where no shared owner is among the affected."""
+        if not affected or not self._shared or self._shared.keys().isdisjoint(affected):
             return 0
-        return saturated_sum(
-            *[self._owner_loss_ns(target, owner) for owner in self._session.affected(target)]
-        )
+        identity = self._session.identity(target.candidate)
+        before_ns = self._public_value_ns(identity, (), ())
+        return max(0, before_ns - self._public_value_ns(target, affected, ()))
+
+    def _public_value_ns(
+        self, target: TargetHandle, affected: Sequence[int], more: Sequence[Standing]
+    ) -> int:
+        """Whoever is not affected stands as in the identity."""
+        standing = self._standing.get(target.candidate)
+        if standing is None:
+            identity = self._session.identity(target.candidate)
+            standing = self._standing[target.candidate] = {
+                owner: Standing(worth, self._savings_in(identity, owner)[0])
+                for owner, worth in self._shared.items()
+            }
+        moved = {
+            owner: Standing(self._shared[owner], self._savings_in(target, owner)[0])
+            for owner in affected
+            if owner in self._shared
+        }
+        return self._public.value_ns((*{**standing, **moved}.values(), *more))
 
     def step_loss_ns(self, step: DegradationStep) -> int:
         """What a step adds to its owner's loss, by the owner's outcomes alone: a forecast, for what
@@ -175,7 +200,7 @@ class Valuation:
         def value_ns(choice: int) -> int:
             return self._public.value_ns(
                 Standing(worth, self._own_savings(o, choice if o == owner else STAYS)[0])
-                for o, worth in self._shared
+                for o, worth in self._shared.items()
             )
 
         return max(0, value_ns(STAYS) - value_ns(choice))
