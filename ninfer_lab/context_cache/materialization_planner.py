@@ -28,6 +28,11 @@ from ninfer_lab.contract.search_report import (
 from ninfer_lab.contract.target import Assessment
 
 
+def everybody(owner: OwnerId) -> bool:
+    """Where only one kind of owner is kept."""
+    return True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionProblem:
     """What logical policy brings to one choice.
@@ -36,24 +41,24 @@ class AdmissionProblem:
         candidates: Root first.
         victims: Inactive owners that nobody leans on (TGT-2), ascending by id.
         worth: Of each of them.
-        public: What shared owners are wanted for, those outside the choice among them.
         needs_slot: Whether the request publishes anything (CAP-3).
         has_vacant_slot: Whether the catalog has room for one more.
-        leaves_slot: Whether a victim's going makes room there.
         session_owner: What the request's session is bound to.
         recency: Victims by ordinal, the one to go first in front; `None` where owners do not go in
             the order of their last use (SRCH-4).
+        public: What shared owners are wanted for, those outside the choice among them.
+        leaves_slot: Whether a victim's going makes room in the catalog.
     """
 
     candidates: Sequence[AdmissionCandidate]
     victims: Sequence[OwnerRef]
     worth: WorthOf
-    public: Callable[[], PublicWorth]
     needs_slot: bool
     has_vacant_slot: bool
-    leaves_slot: Callable[[OwnerId], bool]
     session_owner: OwnerId | None
     recency: tuple[int, ...] | None
+    public: Callable[[], PublicWorth] = PublicWorth
+    leaves_slot: Callable[[OwnerId], bool] = everybody
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +114,7 @@ def publication_slot(
     *,
     needed: bool,
     vacant: bool,
-    leaves_slot: Callable[[OwnerId], bool] = lambda owner: True,
+    leaves_slot: Callable[[OwnerId], bool] = everybody,
 ) -> Callable[[TargetHandle], bool]:
     """Whether the result of a target could be catalogued (CAP-3): a consumed lineage goes on in its
     place; others need a slot that is vacant, or becomes so.

@@ -395,10 +395,6 @@ class ResourceManager:
             self._catalog.take_promise_back(opened.slot, opened.request.request)
 
 
-def _id_of(owner: PrivateOwner) -> OwnerId:
-    return owner.state.ref.id
-
-
 def _lane(request: AdmissionRequest) -> LaneId:
     """The lowest free lane: this design keeps nothing in lanes, so any would do."""
     return request.free_lanes[0]

@@ -210,14 +210,8 @@ class EngineOptions:
         self._check_ranges()
         lanes = self.max_concurrency
         enabled = self.context_cache is ContextCache.ENABLED
-        extra_slots = _given(self.device_state_slots, lanes if enabled else 0)
+        extra_slots = self._of_cache("device_state_slots", self.device_state_slots, lanes)
         private_slots = _given(self.max_private_continuations, 2 * lanes if enabled else lanes)
-        if not enabled and extra_slots != 0:
-            raise OptionsError(
-                "options.device_state_slots",
-                found=extra_slots,
-                legal="None or 0 while context_cache is DISABLED",
-            )
         if private_slots < lanes:
             raise OptionsError(
                 "options.max_private_continuations",

@@ -6,8 +6,9 @@ that looks it up. Tokens of a world with text are code points, so that stop stri
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TypeVar
 
 from ninfer_lab.contract.cache_controller import ControllerSnapshot
@@ -40,6 +41,7 @@ from ninfer_lab.contract.prompt import (
     TemplateDigest,
     TokenPrompt,
 )
+from ninfer_lab.contract.shared_prefix import Evidence, SharedCandidate
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.cost.machine_cost_model import model_from_timing
 from ninfer_lab.engine.assembly import ControllerFactory, catalog_design
@@ -84,10 +86,12 @@ def prepared(
     replay: int | None = None,
     cuts: Sequence[int] = (),
     template: str = RAW_TOKENS,
+    shared: Mapping[int, Evidence] = MappingProxyType({}),
 ) -> PreparedPrompt:
     """A prompt with its boundaries, by hand.
 
     Args:
+        shared: Evidence for a shared prefix, by frontier.
         closure: Frontier of the turn closure.
         replay: Frontier of the response replay.
         cuts: Further frontiers at which any prefill must be cut.
@@ -102,6 +106,9 @@ def prepared(
             RewriteBoundary(kind=kind, frontier_tokens=at) for at, kind in boundaries
         ),
         rewrite_execution_frontiers=tuple(sorted({*cuts, *(at for at, _ in boundaries)})),
+        shared_candidates=tuple(
+            SharedCandidate(frontier_tokens=at, evidence=shared[at]) for at in sorted(shared)
+        ),
     )
 
 
