@@ -219,18 +219,17 @@ class EngineOptions:
                 legal=f">= max_concurrency = {lanes}",
             )
         needed_pages = pages_of_tokens(self.max_context_tokens)
-        kv_tokens = _given(self.kv_capacity_tokens, lanes * needed_pages * PAGE_TOKENS)
-        pages = pages_of_tokens(kv_tokens)
-        if pages < needed_pages:
-            raise OptionsError(
-                "options.kv_capacity_tokens",
-                found=kv_tokens,
-                legal=f">= {needed_pages * PAGE_TOKENS}, to hold one request of"
-                f" max_context_tokens = {self.max_context_tokens}",
-            )
+        pages = self._pool_pages(
+            "kv_capacity_tokens", self.kv_capacity_tokens, lanes * needed_pages, needed_pages
+        )
         backend_pages = 0
         if self.backend is not None:
-            backend_pages = self._backend_pages(self.backend, lanes * needed_pages, needed_pages)
+            backend_pages = self._pool_pages(
+                "backend.kv_capacity_tokens",
+                self.backend.kv_capacity_tokens,
+                lanes * needed_pages,
+                needed_pages,
+            )
         return ResolvedOptions(
             capacity=Capacity(
                 device_state_slots=lanes + extra_slots,
@@ -308,14 +307,14 @@ class EngineOptions:
                 ),
             )
 
-    def _backend_pages(
-        self, backend: SpeculativeBackend, default_pages: int, needed_pages: int
+    def _pool_pages(
+        self, option: str, given_tokens: int | None, default_pages: int, needed_pages: int
     ) -> int:
-        tokens = _given(backend.kv_capacity_tokens, default_pages * PAGE_TOKENS)
+        tokens = _given(given_tokens, default_pages * PAGE_TOKENS)
         pages = pages_of_tokens(tokens)
         if pages < needed_pages:
             raise OptionsError(
-                "options.backend.kv_capacity_tokens",
+                f"options.{option}",
                 found=tokens,
                 legal=f">= {needed_pages * PAGE_TOKENS}, to hold one request of"
                 f" max_context_tokens = {self.max_context_tokens}",
