@@ -118,7 +118,8 @@ class _Search:
                 wait_for(root)
         while queue and self._judged_count < self._budget:
             negative_ns, _, target = heapq.heappop(queue)
-            if -negative_ns <= self._floor_ns:
+            # The first is judged all the same, so that it is told why nothing is gained.
+            if self._judged_count and -negative_ns <= self._floor_ns:
                 break
             self._judge(target)
             if self._problem.may_press and len(met) < self._budget:
