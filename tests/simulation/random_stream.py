@@ -7,7 +7,7 @@ has an engine of its own: lanes, slots and pages of both tiers, a backend or non
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from ninfer_lab.contract.options import (
@@ -48,9 +48,14 @@ class RandomStream:
 
     def __init__(self, seed: int, watch: Watch = Watch.EVERY_STEP) -> None:
         self._random = Random(f"stream {seed}")
-        self.options = _options(self._random)
+        self.options = _sharing(_options(self._random), Random(f"shared {seed}"))
         window_tokens = self._random.choice((8, 40, 70))
-        self.story = Story(self.options, lease_window_tokens=window_tokens, watch=watch)
+        self.story = Story(
+            self.options,
+            lease_window_tokens=window_tokens,
+            watch=watch,
+            shares=self.options.max_shared_prefixes != 0,
+        )
         self.story.world.machine.transfer_ns = self._random.choice((1, 900, 2_500, 9_000, 30_000))
         self._long = 0.6 if self.options.kv_lease_growth else 0.25
         self._clients = [
@@ -127,6 +132,16 @@ class RandomStream:
                 client.last = None  # too long, or the queue is full: something new next time
         if len(story.told) > told_count:
             client.last = told_count
+
+
+def _sharing(options: EngineOptions, random: Random) -> EngineOptions:
+    """With a shared catalog, or none; decided apart, so that the rest of a seed is what it was."""
+    return replace(
+        options,
+        max_shared_prefixes=random.choice((0, 1, 2, 3, 7)),
+        automatic_markers_take_surplus=random.random() < 0.2,
+        recycles_shared_prefixes=random.random() < 0.8,
+    )
 
 
 def _options(random: Random) -> EngineOptions:
