@@ -45,7 +45,6 @@ from ninfer_lab.program.planning.ledger_readied import LedgerReadied
 from ninfer_lab.program.planning.planning_session import ProgramSession
 from ninfer_lab.program.storage.checkpoint_record import CheckpointRecord
 from ninfer_lab.program.storage.continuation_store import Continuation
-from ninfer_lab.program.storage.host_arena import first_fit
 from ninfer_lab.program.storage.ledger import Ledger
 
 REVISION = 1
@@ -69,7 +68,7 @@ def open_problem(
     Raises:
         InvariantBroken: The owners do not fit the room.
     """
-    filled = _Filled(problem)
+    filled = FilledLedger(problem)
     session = filled.session()
     worth = {
         OwnerId(ordinal): OwnerWorth(
@@ -149,7 +148,7 @@ def _nothing(work: MachineWork) -> int:
     return 0
 
 
-class _Filled:
+class FilledLedger:
     """A ledger with the owners of a problem in it."""
 
     def __init__(self, problem: DecisionProblem) -> None:
@@ -178,14 +177,17 @@ class _Filled:
     def session(self) -> ProgramSession:
         """With every owner that exists as a victim, unless the request leans on it."""
         victims = [continuation.ref for continuation in self._ledger.continuations.all()]
-        readied = LedgerReadied(self._ledger, self._options, REVISION)
-        return ProgramSession(readied, self._candidates(), victims)
+        return ProgramSession(self.readied(), self.candidates(), victims)
+
+    def readied(self) -> LedgerReadied:
+        """The ledger, to project targets on."""
+        return LedgerReadied(self._ledger, self._options, REVISION)
 
     def checkpoint_ref(self, owner: int, checkpoint: int) -> CheckpointRef:
         before = sum(len(o.checkpoints) for o in self._problem.owners[:owner])
         return CheckpointRef(id=CheckpointId(before + checkpoint), owner=OwnerId(owner))
 
-    def _candidates(self) -> list[AdmissionCandidate]:
+    def candidates(self) -> list[AdmissionCandidate]:
         """Root, then every source, compared token by token."""
         problem = self._problem
         deepest = max(
@@ -267,7 +269,7 @@ class _Filled:
         store, arena = self._ledger.kv[KvPool.MAIN], self._ledger.arena
         (page,) = store.create(store.device_places.take(1))
         if where is not Where.DEVICE:
-            granule = first_fit(arena.taken, arena.granules_count, store.page_granules)
+            granule = arena.free_runs.first_fit(store.page_granules)
             assert granule is not None, f"{self._problem.name}: the arena is too small"
             arena.take(granule, store.page_granules)
             store.publish_host(page, granule)

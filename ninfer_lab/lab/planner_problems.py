@@ -228,3 +228,59 @@ def crowd(owners_count: int = CROWD_OWNERS, *, is_pressed: bool = True) -> Decis
         session_owner=0,
         vacant_catalog_slots=1,
     )
+
+
+LEDGER_CHECKPOINTS = 6
+LEDGER_PAGES = 4_000
+"""Of the ledger that projection is timed on."""
+
+
+def full_ledger(owners_count: int = CROWD_OWNERS) -> DecisionProblem:
+    """As many owners with six checkpoints each, on 4,000 Device pages and a third as many of Host.
+
+    One in eight branches from its neighbour, one lies on the Host and one in both tiers, and half
+    of the frontiers are in the middle of a page. The request goes on from the first one.
+    """
+    kinds = [CheckpointKind.LONG_ANCHOR] * (LEDGER_CHECKPOINTS - 2)
+    kinds += [CheckpointKind.TURN_CLOSURE, CheckpointKind.SESSION_ENDPOINT]
+    classes = list(RetentionClass)
+    places = {1: Where.HOST, 5: Where.BOTH}
+    owners = []
+    for ordinal in range(owners_count):
+        place = places.get(ordinal % 8, Where.DEVICE)
+        branches_from = (ordinal - 1, 1) if ordinal % 8 == 3 else None
+        below_tokens = 0 if branches_from is None else 20 * PAGE_TOKENS
+        owners.append(
+            KeptOwner(
+                checkpoints=tuple(
+                    KeptCheckpoint(
+                        kind=kind,
+                        frontier_tokens=below_tokens + 10 * PAGE_TOKENS * (i + 1) + 10 * (i % 2),
+                        image=place,
+                    )
+                    for i, kind in enumerate(kinds)
+                ),
+                retention=classes[ordinal % len(classes)],
+                pages=place,
+                branches_from=branches_from,
+            )
+        )
+    return DecisionProblem(
+        name="full ledger",
+        room=Room(
+            device_slots=LEDGER_CHECKPOINTS * owners_count + 1,
+            device_pages=LEDGER_PAGES,
+            host_slots=2 * owners_count,
+            host_pages=LEDGER_PAGES // 3,
+            page_bytes=PAGE_BYTES,
+            state_image_bytes=STATE_IMAGE_BYTES,
+        ),
+        owners=tuple(owners),
+        continued=(
+            Continued(
+                owner=0, checkpoint=LEDGER_CHECKPOINTS - 1, disposition=SourceDisposition.CONSUME
+            ),
+        ),
+        new_tokens=900 * PAGE_TOKENS,
+        output_tokens=PAGE_TOKENS,
+    )

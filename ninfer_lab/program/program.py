@@ -61,7 +61,7 @@ from ninfer_lab.program.planning.ledger_readied import LedgerReadied
 from ninfer_lab.program.planning.named_owners import require_current, require_destination
 from ninfer_lab.program.planning.planning_session import ProgramSession
 from ninfer_lab.program.planning.resource_projection import fits_alone
-from ninfer_lab.program.planning.transfer_work import prefill_work
+from ninfer_lab.program.planning.transfer_work import prefill_between
 from ninfer_lab.program.storage.active_sequence import ActiveSequence
 from ninfer_lab.program.storage.ledger import Ledger
 from ninfer_lab.program.transactions.capture import capture
@@ -255,7 +255,7 @@ class Program:
         end_tokens: int,
         offers_tokens: Collection[int] = (),
     ) -> PrefillWork:
-        return prefill_work(request, start_tokens, end_tokens, self._options, offers_tokens)
+        return prefill_between(self._options, request, start_tokens, end_tokens, offers_tokens)
 
     def is_prefix_of(self, checkpoint: CheckpointRef, handle: SequenceHandle) -> bool:
         return self._captures.is_prefix_of(checkpoint, self._ledger.sequence(handle))

@@ -48,6 +48,9 @@ def test_the_promised_figures_stand_in_the_rows() -> None:
     for family in ("small", "wide"):
         regret = goals[f"planner/regret-{family}"]
         assert regret == Goal(bound=Bound.AT_MOST, figure=0.05)
+    for form, targets in (("whole", 20_000), ("neighbour", 100_000)):
+        rate = goals[f"program/projection-{form}"]
+        assert rate == Goal(bound=Bound.AT_LEAST, figure=targets)
     assert goals["import/ninfer_lab"] == Goal(bound=Bound.AT_MOST, figure=0.3)
 
 

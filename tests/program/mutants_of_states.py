@@ -10,6 +10,7 @@ from ninfer_lab.program.planning.resource_projection import CandidateProjector
 from ninfer_lab.program.planning.stage_order import StageOrder
 from ninfer_lab.program.storage.active_sequence import ActiveSequence
 from ninfer_lab.program.storage.address_space import AddressSpace, SnapshotShape
+from ninfer_lab.program.storage.host_arena import FreeRuns
 from ninfer_lab.program.storage.ledger import Ledger
 from ninfer_lab.program.storage.place_pool import PlacePool
 from ninfer_lab.program.transactions import capture
@@ -30,9 +31,8 @@ from program import (
 from program.mutant import Mutant, Wrong, always, constant, instead
 
 
-def _by_bytes(taken: int, granules_count: int, run_granules: int) -> int | None:
-    free = [i for i in range(granules_count) if not taken >> i & 1]
-    return free[0] if len(free) >= run_granules else None
+def _by_bytes(self: FreeRuns, run_granules: int) -> int | None:
+    return 0 if sum(self.lengths) >= run_granules else None
 
 
 def _net_end(right: Wrong) -> Wrong:
@@ -61,7 +61,7 @@ def _own_credits(right: Wrong) -> Wrong:
             survivors |= kept
         for outcome in outcomes:
             survivors &= ~self._projector.kept_by_owner[outcome.owner.id]
-        return self.post_state(survivors, [outcome.keeps for outcome in outcomes])
+        return self.post_state(survivors, ())
 
     return project
 
@@ -106,7 +106,7 @@ MUTANTS_OF_STATES: tuple[Mutant, ...] = (
     Mutant(
         rule="CAP-2",
         what="an extent that fits by its bytes",
-        where=resource_projection,
+        where=FreeRuns,
         name="first_fit",
         make=instead(_by_bytes),
         killer=test_stage_order.test_free_bytes_do_not_prove_that_an_extent_fits,
@@ -241,6 +241,14 @@ MUTANTS_OF_STATES: tuple[Mutant, ...] = (
         name="_needs",
         make=_restoring_all,
         killer=test_projection_of_tiers.test_pages_of_one_checkpoint_lie_in_both_tiers,
+    ),
+    Mutant(
+        rule="OWN-2",
+        what="branches that write into the tail of what they fork",
+        where=resource_projection,
+        name="snapshot_shape",
+        make=instead(_untailed),
+        killer=test_activation.test_many_branches_fork_one_source_which_stays_what_it_is,
     ),
     Mutant(
         rule="TGT-5",

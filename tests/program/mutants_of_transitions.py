@@ -7,9 +7,12 @@ from dataclasses import replace
 from context_cache import test_catalog, test_open_transition, test_resource_manager
 from ninfer_lab.context_cache.catalog import Catalog
 from ninfer_lab.context_cache.resource_manager import ResourceManager
+from ninfer_lab.contract.ids import StateImageId
 from ninfer_lab.program import program as program_module
+from ninfer_lab.program.planning.ledger_readied import LedgerReadied
 from ninfer_lab.program.program import Program
 from ninfer_lab.program.storage.active_sequence import ActiveSequence
+from ninfer_lab.program.storage.bitset import ordinals_of
 from ninfer_lab.program.storage.continuation_store import ContinuationStore
 from ninfer_lab.program.storage.ledger import Ledger
 from ninfer_lab.program.transactions.held_places import HeldPlaces
@@ -91,6 +94,24 @@ def _counting(right: Wrong) -> Wrong:
         self._slots[slot] = replace(owner, state=change.state)
 
     return degrade
+
+
+def _believing(right: Wrong) -> Wrong:
+    def projected(self: LedgerReadied, assessment: Wrong) -> Wrong:
+        found = right(self, assessment)
+        return found._replace(post=found.post._replace(state=assessment.state))
+
+    return projected
+
+
+def _promoting(right: Wrong) -> Wrong:
+    def commit(self: Program, handle: Wrong) -> Wrong:
+        states = self._ledger.states
+        for image in ordinals_of(states.on_host ^ (states.on_host & states.on_device)):
+            states.publish_device(StateImageId(image), states.device_places.take(1)[0])
+        return right(self, handle)
+
+    return commit
 
 
 def _greedy(right: Wrong) -> Wrong:
@@ -260,6 +281,22 @@ MUTANTS_OF_TRANSITIONS: tuple[Mutant, ...] = (
         name="can_ever_run",
         make=constant(True),
         killer=test_open_transition.test_there_are_four_answers_and_each_is_meant,
+    ),
+    Mutant(
+        rule="ROLE-3",
+        what="a transition that believes its asker",
+        where=LedgerReadied,
+        name="projected",
+        make=_believing,
+        killer=test_program.test_what_is_where_is_not_for_a_manager_to_say,
+    ),
+    Mutant(
+        rule="TGT-8",
+        what="a decode that brings images back on the side",
+        where=Program,
+        name="commit",
+        make=_promoting,
+        killer=test_forward_step.test_nothing_inactive_moves_while_others_decode,
     ),
     Mutant(
         rule="MODE-2",

@@ -5,7 +5,7 @@ sequence, releases happen, and the lane is bound to the new address spaces.
 from __future__ import annotations
 
 from ninfer_lab.contract.capacity import KvPool
-from ninfer_lab.contract.ids import OwnerId, PageId
+from ninfer_lab.contract.ids import OwnerId, OwnerRef, PageId
 from ninfer_lab.contract.options import SpeculativeBackend
 from ninfer_lab.contract.result import SequenceEnd
 from ninfer_lab.contract.target import StateTransition
@@ -240,3 +240,30 @@ def test_every_pool_is_bound_to_its_own_pages() -> None:  # spec: KV-1
         table = world.machine.row_table(result.handle.lane, space.pool)
         assert table == tuple(replicas[page] for page in space.pages)
     assert {space.pool for space in world.sequence(result).spaces} == set(KvPool)
+
+
+def test_many_branches_fork_one_source_which_stays_what_it_is() -> None:  # spec: OWN-2
+    world = ProgramWorld(lanes=3, extra_slots=2, pages=16)
+    trunk = world.published(range(70))
+    before = world.owner(trunk), world.ledger.images, world.ledger.pages
+    (endpoint,) = before[0].checkpoints
+    admitted = []
+    for lane in range(3):
+        tokens = [*range(70), *range(1_000 * (lane + 1), 1_000 * (lane + 1) + 60)]
+        start = Start(checkpoint=endpoint.summary.ref, lane=lane, owner=world.new_owner())
+        admitted.append(world.admit(world.request(tokens, output=3), start))
+        assert admitted[-1].state is StateTransition.FORK
+    # Each has an image, and a tail, of its own; the full page is everybody's.
+    placed = [world.sequence(result) for result in admitted]
+    assert len({each.write_image for each in placed} | {endpoint.image}) == 4
+    assert {each.pages[0] for each in placed} == {endpoint.pages[0]}
+    assert len({each.pages[1] for each in placed} | {endpoint.pages[1]}) == 4
+    for _ in range(4):
+        for result in admitted:
+            world.forward(result)
+            assert world.owner(trunk) == before[0]
+    for result in admitted:
+        world.finish(result)
+    for owner in (OwnerId(2), OwnerId(3), OwnerId(4)):
+        world.release(OwnerRef(id=owner, generation=0))
+    assert (world.owner(trunk), world.ledger.images, world.ledger.pages) == before

@@ -170,3 +170,30 @@ def test_nothing_settles_and_nobody_is_released_beside_a_transition() -> None:  
     world.run(transaction)
     world.finish(running, SequenceEnd.DISCARD)
     world.release(bystander)
+
+
+def test_nothing_inactive_moves_while_others_decode() -> None:  # spec: TGT-8
+    world = ProgramWorld(lanes=2, extra_slots=5, pages=16, host_slots=4, host_granules=8)
+    here, there = world.published(range(130)), world.published(range(300, 430))
+    world.demote(there)
+    # The one lies on the Host and would have room on the Device, the other the other way round.
+    running = world.admit(world.request(range(600, 670), output=150))
+    forked = world.admit(
+        world.request(range(140), output=150), Start(checkpoint=world.deepest(here), lane=1)
+    )
+    world.forward(running)
+    world.forward(forked)
+    owners, images = world.ledger.owners, world.ledger.images
+    pages = {each.page: each for each in world.ledger.pages}
+    revision = world.program.resource_revision
+    for _ in range(140):
+        world.forward(running)
+        world.forward(forked)
+        assert (world.ledger.owners, world.ledger.images) == (owners, images)
+        now = {each.page: each for each in world.ledger.pages}
+        assert {page: now[page] for page in pages} == pages
+    grown = [page for page in now.values() if page.page not in pages]
+    assert len(grown) == 4, "what they have written since, and nothing else"
+    assert all(page.host_granule is None for page in grown)
+    assert world.program.resource_revision == revision
+    assert (len(world.machine.transfers), len(world.machine.copies)) == (1, 1)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ninfer_lab.contract.errors import InvariantBroken
 from ninfer_lab.contract.ids import HostGranuleId
 from ninfer_lab.program.storage.bitset import mask_of
-from ninfer_lab.program.storage.host_arena import HostArena, first_fit, largest_hole
+from ninfer_lab.program.storage.host_arena import FreeRuns, HostArena
 
 GRANULES = 24
 
@@ -49,26 +49,35 @@ def test_the_arena_is_a_list_of_granules(data: st.DataObject) -> None:  # spec: 
             runs.extend(rest for rest in rests if rest[1])
             continue
         run = data.draw(st.integers(1, 7))
-        found = first_fit(arena.taken, GRANULES, run)
+        free_runs = arena.free_runs
+        found = free_runs.copy().first_fit(run)
         assert found == plain.first_fit(run)
         if found is not None:
             arena.take(found, run)
             plain.taken[found : found + run] = [True] * run
             runs.append((found, run))
+            assert free_runs.first_fit(run) == found
+            assert free_runs.lengths == arena.free_runs.lengths
         assert arena.taken == mask_of(i for i, taken in enumerate(plain.taken) if taken)
-        assert largest_hole(arena.taken, GRANULES) == plain.largest_hole()
+        assert arena.free_runs.longest_granules == plain.largest_hole()
 
 
 def test_free_granules_that_lie_apart_hold_no_extent() -> None:  # spec: CAP-2
-    taken = 0b10101010
-    assert first_fit(taken, 8, 1) == 0
-    assert first_fit(taken, 8, 2) is None
-    assert largest_hole(taken, 8) == 1
+    runs = FreeRuns(0b10101010, 8)
+    assert (runs.lengths, runs.longest_granules) == ((1, 1, 1, 1), 1)
+    assert runs.first_fit(2) is None
+    assert runs.first_fit(1) == 0
+
+
+def test_extents_placed_one_after_the_other_share_no_granule() -> None:  # spec: CAP-2
+    runs = FreeRuns(0b1001000, 9)
+    assert [runs.first_fit(run) for run in (2, 2, 1, 2, 1)] == [0, 4, 2, 7, None]
+    assert runs.lengths == ()
 
 
 @pytest.mark.parametrize(("run", "place"), [(1, 0), (7, 0), (8, 0), (9, None)])
 def test_an_empty_arena_holds_what_is_not_larger(run: int, place: int | None) -> None:
-    assert first_fit(0, 8, run) == place
+    assert FreeRuns(0, 8).first_fit(run) == place
 
 
 def test_what_is_taken_can_not_be_taken_nor_what_is_free_given_back() -> None:  # spec: ACC-2

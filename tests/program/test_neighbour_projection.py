@@ -9,15 +9,16 @@ from functools import reduce
 from operator import or_
 
 from ninfer_lab.contract.candidate import AdmissionCandidate
+from ninfer_lab.contract.capacity import KvPool
 from ninfer_lab.contract.ids import OwnerId, OwnerRef
-from ninfer_lab.contract.replicas import ReplicaSet
+from ninfer_lab.contract.replicas import NOTHING, ReplicaSet
 from ninfer_lab.contract.target import OwnerOutcome
 from ninfer_lab.program.planning.neighbour_projection import NeighbourProjector
 from ninfer_lab.program.planning.resource_projection import Projector
 from ninfer_lab.program.planning.stage_order import StageOrder
 from program.scenes import branch, ledger_of
 from program.walks import OPTIONS, Walk
-from simulation.program_world import small_options
+from simulation.program_world import ProgramWorld, Start, small_options
 
 STEPS = 60
 CANDIDATES = 2
@@ -46,6 +47,33 @@ def test_a_neighbour_is_what_it_is_projected_whole(  # spec: REC-2, STG-1, CAP-2
     assert not rare, f"too rare to prove anything: {rare} of {seen}"
 
 
+def test_who_shares_a_demoted_page_splits_the_extent_it_would_lie_in(  # spec: CAP-2, REC-2
+) -> None:
+    world = ProgramWorld(extra_slots=5, pages=8, host_slots=4, host_granules=3)
+    first = world.published(range(64))
+    second = branch(world, first, 128)
+    before, between = world.published(range(300, 364)), world.published(range(400, 464))
+    world.demote(before, between)
+    world.release(before)  # of the arena's three granules the middle one is taken
+    ledger = ledger_of(world)
+    projector = Projector(ledger, world.options)
+    projected = projector.candidate(world.candidate(world.request(range(500, 510)), Start()))
+    demoted = world.demoted(second)
+    neighbours = NeighbourProjector(projector, projected, [demoted])
+    # The second demotes the page it shares and its own: two granules in a row.
+    ref, checkpoint = world.current(first), world.owner(first).checkpoints[0]
+    gone = OwnerOutcome(owner=ref, deleted=frozenset({checkpoint.summary.ref}), keeps=NOTHING)
+    assert not neighbours.tell(gone).post.is_placed
+    # The first has it on the Host besides, makes nothing new with that, and is placed before.
+    (shared,) = checkpoint.pages
+    keeps = ledger.replicas_of(ledger.continuations.require(ref).holdings)
+    keeps = ReplicaSet(keeps | ledger.layout.host_pages[KvPool.MAIN].put(1 << shared))
+    beside = OwnerOutcome(owner=ref, deleted=frozenset(), keeps=keeps)
+    post = projected.project([beside, demoted])
+    assert [(extent.first, extent.run_granules) for extent in post.extents] == [(0, 1), (2, 1)]
+    assert neighbours.tell(beside) == (post, projector.order.uses(post))
+
+
 def share(walk: Walk) -> None:
     """Two owners of the same beginning and a third, which random lives bring about too rarely."""
     first = walk.world.published(range(100))
@@ -66,18 +94,16 @@ def compare_with(walk: Walk, candidate: AdmissionCandidate, seen: Counter[str]) 
     owners = [owner for owner in sorted(walk.histories) if owner != own]
     outcomes = [walk.outcome(owner) for owner in owners if walk.chance.random() < 0.5]
     ledger = ledger_of(walk.world)
-    order = StageOrder(ledger)
-    projected = Projector(ledger, walk.world.options).candidate(candidate)
-    neighbours = NeighbourProjector(projected, ledger.layout, order, outcomes)
+    projector = Projector(ledger, walk.world.options)
+    projected = projector.candidate(candidate)
+    neighbours = NeighbourProjector(projector, projected, outcomes)
     for owner in owners:
         others = [outcome for outcome in outcomes if outcome.owner.id != owner]
         drawn = [walk.outcome(owner) for _ in range(NEIGHBOURS)]
         for changed in (*drawn, *joining(walk, owner, others)):
             post = projected.project(sorted([*others, changed], key=_owner))
-            assert neighbours.project(changed) == post
-            expected = order.uses(post) if post.is_placed else None
-            assert neighbours.uses(changed) == expected
-            kept_anyway = projected.kept_by_others([*others, changed])
+            assert neighbours.tell(changed) == (post, StageOrder(ledger).uses(post))
+            kept_anyway = projected.kept_by_others(map(projector.readied.of, others))
             del kept_anyway[owner]
             alone: int = changed.keeps
             for keeps in (projected.active, *kept_anyway.values()):
@@ -86,7 +112,7 @@ def compare_with(walk: Walk, candidate: AdmissionCandidate, seen: Counter[str]) 
             seen["makes"] += alone & ~projected.present != 0
             seen["beside demotion"] += any(o.keeps & ~projected.present for o in others)
             seen["holds the source's"] += alone & projected.source_marks != 0
-            seen["no hole"] += expected is None
+            seen["no hole"] += not post.is_placed
             seen["nothing new"] += alone == 0
 
 

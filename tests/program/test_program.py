@@ -14,9 +14,15 @@ from ninfer_lab.contract.errors import InvariantBroken, PlanRefused
 from ninfer_lab.contract.ids import CheckpointId, LaneId, OwnerId, PlanId
 from ninfer_lab.contract.plan import ActivationIntent, ResourcePlan
 from ninfer_lab.contract.result import Committed, SequenceEnd
-from ninfer_lab.contract.target import Assessment, TargetSketch, Violation
+from ninfer_lab.contract.target import (
+    Assessment,
+    StageName,
+    StateTransition,
+    TargetSketch,
+    Violation,
+)
 from program.scenes import Pressed
-from simulation.program_world import CONSUME, ProgramWorld, Start, closure_at
+from simulation.program_world import CONSUME, ProgramWorld, Start, closure_at, stage_uses
 
 
 def refused_without_effect(world: ProgramWorld, plan: ResourcePlan, why: str) -> None:
@@ -164,7 +170,7 @@ def test_what_does_not_fit_is_never_sealed() -> None:  # spec: STG-1, INV-5
         world.seal(world.request(range(500, 510)), Start())
 
 
-def test_a_feasibility_that_was_made_up_does_nothing() -> None:
+def test_a_feasibility_that_was_made_up_does_nothing() -> None:  # spec: ROLE-3
     world = ProgramWorld(lanes=1, extra_slots=0, pages=2)
     world.published(range(70))
     assessment = world.assess(world.request(range(500, 510)), Start())
@@ -244,3 +250,22 @@ def test_the_revision_counts_stable_changes() -> None:  # spec: REV-2, REV-4
     world.prefill(result)  # a capture, then the end of its pin
     assert world.program.resource_revision == 3
     assert world.finish(result).resource_revision == 4
+
+
+def test_what_is_where_is_not_for_a_manager_to_say() -> None:  # spec: ROLE-3
+    world = ProgramWorld(extra_slots=2, pages=6)
+    owner = world.published(range(70))
+    (endpoint,) = world.owner(owner).checkpoints
+    found = world.assess(world.request(range(90)), Start(checkpoint=endpoint.summary.ref))
+    assert (found.state, found.cow_pages) == (StateTransition.FORK, 1)
+    # It would have a Move, no copy and fewer pages; what happens is what Program has projected.
+    claimed = found._replace(state=StateTransition.MOVE, cow_pages=0, stages=found.stages[:1])
+    intent = ActivationIntent(lane=LaneId(0), destination=None, captures=())
+    result = world.run(world.program.start(world.program.seal(claimed, intent)))
+    assert isinstance(result, Committed)
+    placed = world.sequence(result)
+    assert (result.state, result.cow_pages) == (StateTransition.FORK, 1)
+    assert (placed.read_image, placed.borrowed_read) == (endpoint.image, True)
+    assert placed.pages[1] != endpoint.pages[1]
+    assert world.owner(owner).checkpoints == (endpoint,)
+    assert world.used == stage_uses(found)[StageName.COMMITTED]

@@ -54,7 +54,7 @@ def test_no_bit_stands_for_two_things() -> None:
         assert not together & field.mask
         assert field.mask.bit_count() == field.width
         together |= field.mask
-    assert together == (1 << sum(field.width for field in fields(LAYOUT))) - 1
+    assert together == LAYOUT.everything == (1 << sum(f.width for f in fields(LAYOUT))) - 1
 
 
 @given(st.sampled_from(fields(LAYOUT)), st.data())
@@ -73,6 +73,14 @@ def test_contents_are_the_same_in_either_tier(holdings: Holdings) -> None:
     assert not device & host
     for replicas in (device, host, device | host):
         assert LAYOUT.contents(replicas) == holdings
+
+
+@given(HOLDINGS, HOLDINGS, subsets(CAPACITY.host_kv.granules_count))
+def test_what_is_on_the_host_has_its_own_place_on_the_device(
+    on_host: Holdings, on_device: Holdings, granules: int
+) -> None:
+    replicas = LAYOUT.on_host(on_host) | LAYOUT.on_device(on_device) | LAYOUT.granules.put(granules)
+    assert LAYOUT.under_host(replicas) == LAYOUT.on_device(on_host)
 
 
 @given(HOLDINGS, HOLDINGS)

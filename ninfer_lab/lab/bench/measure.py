@@ -33,6 +33,7 @@ from ninfer_lab.lab.bench.measured import (
     Took,
 )
 from ninfer_lab.lab.bench.planner_side import no_pressure, pressure, regret
+from ninfer_lab.lab.bench.program_side import projections
 from ninfer_lab.lab.bench.rows import (
     BookkeepingRow,
     DecodeRow,
@@ -41,6 +42,7 @@ from ninfer_lab.lab.bench.rows import (
     NotebookRow,
     PrefillRow,
     PressureRow,
+    ProjectionRow,
     RecorderRow,
     RegretRow,
     ReplayRow,
@@ -79,6 +81,7 @@ class Effort:
         replay_limit_requests: How much of a trace; `None` is all of it.
         planner_repeats: Of one decision.
         regret_limit_problems: How many generated problems; `None` is all that a row wants.
+        projection_repeats: Of some targets.
     """
 
     prefill_repeats: int
@@ -88,6 +91,7 @@ class Effort:
     replay_limit_requests: int | None
     planner_repeats: int
     regret_limit_problems: int | None
+    projection_repeats: int
 
 
 FULL_EFFORT = Effort(
@@ -98,6 +102,7 @@ FULL_EFFORT = Effort(
     replay_limit_requests=None,
     planner_repeats=5,
     regret_limit_problems=None,
+    projection_repeats=15,
 )
 QUICK_EFFORT = Effort(
     prefill_repeats=1,
@@ -107,6 +112,7 @@ QUICK_EFFORT = Effort(
     replay_limit_requests=50,
     planner_repeats=1,
     regret_limit_problems=3,
+    projection_repeats=1,
 )
 
 
@@ -161,6 +167,8 @@ class Studio:
             case RegretRow():
                 limit = self._effort.regret_limit_problems
                 return regret(row.family, row.problems if limit is None else limit)
+            case ProjectionRow():
+                return projections(row.form, self._effort.projection_repeats)
             case ImportRow():
                 return Took(figure=import_seconds(row.module), detail="best of five")
             case NotebookRow():

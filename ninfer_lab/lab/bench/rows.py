@@ -25,6 +25,13 @@ class RegretFamily(Enum):
     WIDE = "wide"
 
 
+class ProjectionForm(Enum):
+    """How a target is projected."""
+
+    WHOLE = "from scratch"
+    NEIGHBOUR = "one owner changed"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrefillRow:
     """A prompt from nothing to its first token, against transformers."""
@@ -239,6 +246,25 @@ class RegretRow:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectionRow:
+    """Exact projections of complete targets, to every stage's count and every extent's place."""
+
+    form: ProjectionForm
+    goal: Goal
+
+    @property
+    def name(self) -> str:
+        return f"program/projection-{self.form.name.lower()}"
+
+    @property
+    def work(self) -> str:
+        return (
+            f"exact projections per CPU second, {self.form.value}: 64 owners, 6 checkpoints each,"
+            " 4,000 pages"
+        )
+
+
 Row = (
     PrefillRow
     | DecodeRow
@@ -250,6 +276,7 @@ Row = (
     | PressureRow
     | NoPressureRow
     | RegretRow
+    | ProjectionRow
     | ImportRow
     | NotebookRow
 )
@@ -288,6 +315,8 @@ def all_rows(notebooks: Sequence[str]) -> tuple[Row, ...]:
         NoPressureRow(goal=_at_most(0.001)),
         RegretRow(family=RegretFamily.SMALL, problems=1_000, goal=_at_most(0.05)),
         RegretRow(family=RegretFamily.WIDE, problems=50, goal=_at_most(0.05)),
+        ProjectionRow(form=ProjectionForm.WHOLE, goal=_at_least(20_000)),
+        ProjectionRow(form=ProjectionForm.NEIGHBOUR, goal=_at_least(100_000)),
         ImportRow(module="ninfer_lab", goal=_at_most(0.3)),
         ImportRow(module="ninfer_lab.engine.assembly", goal=None),
         *(NotebookRow(notebook=notebook) for notebook in notebooks),

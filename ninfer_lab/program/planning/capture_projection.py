@@ -16,12 +16,12 @@ from ninfer_lab.contract.capacity import KvPool
 from ninfer_lab.contract.ids import OwnerId, OwnerRef
 from ninfer_lab.contract.machine_work import MachineWork
 from ninfer_lab.contract.planning import TargetHandle
-from ninfer_lab.contract.replicas import ReplicaSet
 from ninfer_lab.contract.shared_capture import NewRecoveries
 from ninfer_lab.contract.shared_report import CaptureForm
 from ninfer_lab.contract.target import StateTransition
 from ninfer_lab.program.planning.ledger_readied import LedgerReadied, Projected
 from ninfer_lab.program.planning.planning_session import ProgramSession
+from ninfer_lab.program.planning.readied_outcome import ReadiedOutcome
 from ninfer_lab.program.planning.recovery_recipes import Copies
 from ninfer_lab.program.planning.resource_projection import (
     CandidateProjector,
@@ -51,8 +51,8 @@ class CaptureProjector(CandidateProjector):
         self.form = form
         super().__init__(projector, capture_candidate(sequence))
 
-    def post_state(self, survivors: int, keeps: Iterable[ReplicaSet]) -> PostState:
-        post = super().post_state(survivors, keeps)
+    def post_state(self, survivors: int, makers: Iterable[ReadiedOutcome]) -> PostState:
+        post = super().post_state(survivors, makers)
         snapshots = self.form is CaptureForm.SNAPSHOT
         return post._replace(snapshot_slots=1) if snapshots else post
 
@@ -73,7 +73,6 @@ class CaptureProjector(CandidateProjector):
             pool=pool,
             device=device,
             host=host,
-            page_granules=projector.ledger.capacity.host_kv.page_granules(pool),
             shape=shape,
             source_pages=0,
             tail_page=tail,

@@ -16,6 +16,7 @@ from ninfer_lab.contract.target import Assessment, OwnerOutcome, StageName, Viol
 from ninfer_lab.program.planning.resource_projection import CandidateProjector, Projector
 from ninfer_lab.program.storage.active_sequence import ActiveSequence
 from ninfer_lab.program.storage.bitset import ordinals_of
+from ninfer_lab.program.storage.host_arena import FreeRuns
 from ninfer_lab.program.storage.post_state import PoolNeeds, PostState
 from ninfer_lab.program.storage.replica_layout import Field
 
@@ -224,18 +225,10 @@ class Explainer:
         """Free runs of the arena once the victims' releases are done and placed extents are in."""
         geometry = self._ledger.capacity.host_kv
         taken = self._layout.granules.of(self._post.released)
+        runs = FreeRuns(taken, geometry.granules_count)
         for extent in self._post.extents:
-            if extent.first is not None:
-                taken |= ((1 << extent.run_granules) - 1) << extent.first
-        holes: list[int] = []
-        end = -1
-        for granule in ordinals_of(~taken & ((1 << geometry.granules_count) - 1)):
-            if granule == end:
-                holes[-1] += geometry.granule_bytes
-            else:
-                holes.append(geometry.granule_bytes)
-            end = granule + 1
-        return tuple(holes)
+            runs.first_fit(extent.run_granules)
+        return tuple(length * geometry.granule_bytes for length in runs.lengths)
 
 
 _POOLS = {Axis.DEVICE_KV: KvPool.MAIN, Axis.DEVICE_BACKEND_KV: KvPool.BACKEND}

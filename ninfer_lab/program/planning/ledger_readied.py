@@ -10,25 +10,36 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ninfer_lab.contract.candidate import AdmissionCandidate
-from ninfer_lab.contract.machine_work import MachineWork
+from ninfer_lab.contract.capacity import Axis
+from ninfer_lab.contract.machine_work import MachineWork, PrefillWork
 from ninfer_lab.contract.options import ResolvedOptions
 from ninfer_lab.contract.target import Assessment, OwnerOutcome, TargetSketch
 from ninfer_lab.program.planning.resource_projection import CandidateProjector, Projector
-from ninfer_lab.program.planning.stage_order import StageOrder, StageUse
-from ninfer_lab.program.planning.transfer_work import machine_work
+from ninfer_lab.program.planning.stage_order import StageUse
+from ninfer_lab.program.planning.transfer_work import machine_work, prefill_work
 from ninfer_lab.program.storage.ledger import Ledger
 from ninfer_lab.program.storage.post_state import PostState
 from ninfer_lab.program.storage.source_lineage import SourceLineage
 
 
 class Projected(NamedTuple):
-    """One target, projected and counted."""
+    """One target, projected and counted.
+
+    Attributes:
+        balance: Used less capacity at the worst stage of each axis, in the order of `Axis`.
+        unplaced_granules: Of extents that find no hole.
+    """
 
     lineage: SourceLineage
     post: PostState
     uses: tuple[StageUse, ...]
-    fits: bool
+    balance: tuple[int, ...]
+    unplaced_granules: int
+
+    @property
+    def fits(self) -> bool:
+        """Every stage fits every capacity, and every extent has found its place."""
+        return not self.unplaced_granules and max(self.balance) <= 0
 
 
 class LedgerReadied:
@@ -44,7 +55,8 @@ class LedgerReadied:
         self.options = options
         self.resource_revision = resource_revision
         self.projector = Projector(ledger, options)
-        self.order = StageOrder(ledger)
+        self.order = self.projector.order
+        self._limits = tuple(ledger.capacity.of(axis) for axis in Axis)
         self._assessed: dict[int, tuple[Assessment, Projected]] = {}
 
     def is_current(self, resource_revision: int) -> bool:
@@ -57,7 +69,8 @@ class LedgerReadied:
     def assess(self, target: TargetSketch) -> Assessment:
         """Projects a target and says what it takes, and whether it fits."""
         projected = self._project(target)
-        return self.assessment(target, projected, self.work(target.candidate, projected))
+        prefill = prefill_work(self.options, target.candidate)
+        return self.assessment(target, projected, self.work(projected, prefill))
 
     def project(
         self, candidate: CandidateProjector, outcomes: tuple[OwnerOutcome, ...]
@@ -65,12 +78,17 @@ class LedgerReadied:
         """One target, counted at every stage."""
         post = candidate.project(outcomes)
         uses = self.order.uses(post)
-        return Projected(candidate.lineage, post, uses, self.order.fits(uses, post))
+        peaks, unplaced_granules = self.order.peaks(uses), 0
+        for extent in post.extents:
+            if extent.first is None:
+                unplaced_granules += extent.run_granules
+        balance = tuple([used - limit for used, limit in zip(peaks, self._limits, strict=True)])
+        return Projected(candidate.lineage, post, uses, balance, unplaced_granules)
 
-    def work(self, candidate: AdmissionCandidate, projected: Projected) -> MachineWork:
+    def work(self, projected: Projected, prefill: PrefillWork) -> MachineWork:
         """Its copies, then what is left to prefill."""
         source, post = projected.lineage.source, projected.post
-        return machine_work(self.ledger, self.options, candidate, source, post)
+        return machine_work(self.ledger, self.options, source, post, prefill)
 
     def assessment(
         self, target: TargetSketch, projected: Projected, work: MachineWork

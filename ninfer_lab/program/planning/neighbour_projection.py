@@ -1,133 +1,297 @@
 """What changes in a target when one owner's outcome does?
 
-Owns the incremental form of projection. The target is projected and counted once as if the owner
-kept nothing; what its outcome alone keeps or has made is then added to the stages it is there in,
-and only where that moves an extent are extents placed again. An outcome that touches the source is
-projected whole, for it may change the state transition and the destinations. Equal to whole
-projection, always. Pure. Source: spec REC-2, STG-1, STG-2.
+Owns the incremental form of projection. The target is told once as if the owner kept nothing; what
+its outcome alone keeps and holds then comes to every set and every stage it is there in, and only
+where that moves an extent are extents placed again. An outcome that touches the source is projected
+whole, for it may change the state transition and the destinations. Equal to whole projection,
+always: the same post-state and the same stages. Pure. Source: spec REC-2, STG-1, STG-2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cached_property, reduce
+from operator import or_
 from typing import NamedTuple
 
 from ninfer_lab.contract.ids import OwnerId
-from ninfer_lab.contract.replicas import NOTHING, ReplicaSet
 from ninfer_lab.contract.target import OwnerOutcome
-from ninfer_lab.program.planning.resource_projection import CandidateProjector
-from ninfer_lab.program.planning.stage_order import StageOrder, StageUse
+from ninfer_lab.program.planning.readied_outcome import ReadiedOutcome
+from ninfer_lab.program.planning.resource_projection import CandidateProjector, Projector
+from ninfer_lab.program.planning.stage_order import (
+    NONE,
+    Destinations,
+    StageCounts,
+    StageUse,
+    difference,
+    total,
+)
 from ninfer_lab.program.storage.post_state import Extent, PostState
-from ninfer_lab.program.storage.replica_layout import ReplicaLayout
+
+
+class Neighbour(NamedTuple):
+    """One target beside another, complete."""
+
+    post: PostState
+    uses: tuple[StageUse, ...]
 
 
 class _Without(NamedTuple):
     """The target as if one owner kept nothing.
 
     Attributes:
-        rest: What all others keep.
-        post: The post-state.
-        uses: Its stages.
-        extent_bytes: Of the arena, held for its demotions.
+        allocated: What is there at its stages.
+        destinations: The candidate's own.
+        extent_bytes: Of its extents.
+        before: Outcomes whose extents are placed before the owner's.
+        behind: The others, in order.
+        placed: Extents of them alone, by the granules that are taken.
     """
 
-    rest: int
     post: PostState
-    uses: tuple[StageUse, ...]
+    allocated: StageCounts
+    destinations: Destinations
     extent_bytes: int
+    before: tuple[ReadiedOutcome, ...]
+    behind: tuple[ReadiedOutcome, ...]
+    placed: dict[int, tuple[Extent, ...]]
+
+
+class _Joined(NamedTuple):
+    """Replicas that somebody has, and those that more than one has."""
+
+    once: int
+    twice: int
+
+    @classmethod
+    def of(cls, first: int, sets: Iterable[int]) -> _Joined:
+        """Of some sets."""
+        once, twice = first, 0
+        for replicas in sets:
+            twice |= once & replicas
+            once |= replicas
+        return cls(once, twice)
+
+    def but(self, replicas: int) -> int:
+        """What is left of all without one of the sets, whatever else that has."""
+        there = replicas & self.once
+        return self.once ^ (there ^ (there & self.twice))
+
+
+class _Others:
+    """What all but one owner have of what is shared.
+
+    Attributes:
+        keep: In the target.
+        hold: At RELEASED; `None` if that is the same.
+        kept_anyway: Of the outcome looked at last: most of an owner's lose the same to others.
+        kept_anyway_units: Its count.
+    """
+
+    __slots__ = ("hold", "keep", "kept_anyway", "kept_anyway_units")
+
+    def __init__(self, keep: int, hold: int) -> None:
+        self.keep = keep
+        self.hold = None if hold == keep else hold
+        self.kept_anyway = 0
+        self.kept_anyway_units = NONE
 
 
 class NeighbourProjector:
-    """One target, made ready for those that differ from it in what becomes of one owner."""
+    """One target, made ready for those that differ from it in what becomes of one owner.
+
+    Args:
+        outcomes: Of the target, ascending by owner.
+    """
 
     def __init__(
         self,
+        projector: Projector,
         candidate: CandidateProjector,
-        layout: ReplicaLayout,
-        order: StageOrder,
         outcomes: Sequence[OwnerOutcome],
     ) -> None:
+        self._projector = projector
         self._candidate = candidate
-        self._layout = layout
-        self._order = order
-        self._source_marks = candidate.source_marks
-        self._keeps = {outcome.owner.id: outcome.keeps for outcome in outcomes}
-        kept = candidate.kept_by_others(outcomes)
-        owners, before = list(kept), [int(candidate.active)]
-        for owner in owners:
-            before.append(before[-1] | kept[owner])
-        self._rest: dict[OwnerId, int] = {}
-        after = 0
-        for index in range(len(owners) - 1, -1, -1):
-            self._rest[owners[index]] = before[index] | after
-            after |= kept[owners[index]]
-        present = candidate.present
-        self._makers = [owner for owner, keeps in self._keeps.items() if keeps & ~present]
+        self._order = projector.order
+        self._granules = projector.layout.granules
+        self._source_marks: int = candidate.source_marks
+        self._outcomes = dict(projector.staying)
+        if candidate.lineage.consumed is not None:
+            del self._outcomes[candidate.lineage.consumed.ref.id]
+        changed = [projector.readied.of(outcome) for outcome in outcomes]
+        self._outcomes.update({outcome.owner: outcome for outcome in changed})
+        self._makers = [outcome for outcome in changed if outcome.runs]
         self._without: dict[OwnerId, _Without] = {}
+        self._others: dict[OwnerId, _Others] = {}
 
-    def uses(self, changed: OwnerOutcome) -> tuple[StageUse, ...] | None:
-        """Every stage with another outcome for one owner; `None` where an extent finds no hole."""
+    def tell(self, changed: OwnerOutcome) -> Neighbour:
+        """The target with another outcome for one owner."""
         without = self._without.get(changed.owner.id) or self._leave_out(changed.owner.id)
-        order, post = self._order, without.post
-        alone = changed.keeps & ~without.rest
-        if alone & self._source_marks:
-            post = self.project(changed)
-            return order.uses(post) if post.is_placed else None
-        made = alone & ~self._candidate.present
-        if made or changed.keeps & post.pending or alone & self._layout.granules.mask:
-            return self._placed_again(changed, without, alone, made)
-        if not post.is_placed:
-            return None
-        if not alone:
-            return without.uses
-        later = order.units(alone)
-        # What the others demote stays on the Device until it is published, whoever keeps it.
-        released = order.units(alone & ~post.released) if post.pending else later
-        return order.added(without.uses, released, later)
+        mine = alone = self._projector.readied.of(changed)
+        if mine.is_shared:
+            alone = self._alone(mine)
+            if alone.keeps & self._source_marks:
+                return self._whole(mine, without)
+        base = without.post
+        pending = base.pending | alone.made
+        released = base.released | alone.held
+        extents, units, extent_bytes = base.extents, alone.units, without.extent_bytes
+        # They lie elsewhere by pages of its own, and by granules that it keeps.
+        moves_extents = pending and (mine.runs or units[4])
+        if moves_extents:
+            extents = self._extents(without, mine, released, pending)
+        post = _exchanged(base, alone.keeps, released, pending, extents)
+        if moves_extents:
+            extent_bytes = self._order.extent_bytes(post)
+            units = total(units, (0, 0, 0, 0, extent_bytes - without.extent_bytes))
+        uses = self._order.staged(
+            without.allocated.joined(alone.held_units, units),
+            without.destinations,
+            pending,
+            extent_bytes,
+        )
+        return Neighbour(post, uses)
 
-    def project(self, changed: OwnerOutcome) -> PostState:
-        """The whole post-state with another outcome for one owner."""
-        owner = changed.owner.id
-        survivors = self._rest[owner] | changed.keeps
-        return self._candidate.post_state(survivors, self._placing(owner, changed.keeps))
+    def _extents(
+        self, without: _Without, mine: ReadiedOutcome, released: int, pending: int
+    ) -> tuple[Extent, ...]:
+        """Placed again with an outcome in its turn; without one, once for an arena."""
+        candidate = self._candidate
+        if mine.runs:
+            placing = (*without.before, mine, *without.behind)
+            return candidate.extents(released, pending, placing)
+        taken = self._granules.of(released)
+        known = without.placed.get(taken)
+        if known is None:
+            placing = (*without.before, *without.behind)
+            known = without.placed[taken] = candidate.extents(released, pending, placing)
+        return known
 
-    def _placed_again(
-        self, changed: OwnerOutcome, without: _Without, alone: int, made: int
-    ) -> tuple[StageUse, ...] | None:
-        """The stages where this outcome has Host replicas made, or moves those of others.
+    # ── the target itself, whole and without an owner ───────────────────────────────────────────
 
-        Until their copies are published, Device replicas of what is demoted stay, so what comes to
-        RELEASED is not what comes to the stages behind DEMOTED.
-        """
-        order, layout, post = self._order, self._layout, without.post
-        demoting = layout.on_device(layout.contents(made)) if made else NOTHING
-        released = (alone | demoting) & self._candidate.present & ~post.released
-        pending = post.pending | made
-        extents: tuple[Extent, ...] = ()
-        held = None
-        if pending:
-            placing = self._placing(changed.owner.id, changed.keeps)
-            extents = self._candidate.extents(post.released | released, pending, placing)
-            held = order.held_for_demotion(pending, extents)
-        if any(extent.first is None for extent in extents):
-            return None
-        device, host, pages, backend_pages, host_bytes = order.units(alone)
-        if held is not None:
-            host_bytes += held[4] - without.extent_bytes
-        later = (device, host, pages, backend_pages, host_bytes)
-        return order.added(without.uses, order.units(released), later, held)
+    @cached_property
+    def _itself(self) -> _Without:
+        """Without nobody."""
+        survivors: int = reduce(
+            or_, [outcome.keeps for outcome in self._outcomes.values()], self._projector.active
+        )
+        post = self._candidate.post_state(survivors, self._makers)
+        return self._counted(post, (), tuple(self._makers))
 
     def _leave_out(self, owner: OwnerId) -> _Without:
-        rest = self._rest[owner]
-        post = self._candidate.post_state(rest, self._placing(owner, NOTHING))
-        held = self._order.held_for_demotion(post.pending, post.extents)
-        without = _Without(rest, post, self._order.uses(post), held[4])
+        theirs = alone = self._outcomes[owner]
+        before = tuple([outcome for outcome in self._makers if outcome.owner < owner])
+        behind = tuple([outcome for outcome in self._makers if outcome.owner > owner])
+        if theirs.is_shared:
+            alone = self._alone(theirs)
+        if alone.keeps & self._source_marks:
+            post = self._candidate.post_state(self._rest(owner), (*before, *behind))
+            without = self._counted(post, before, behind)
+        else:
+            itself = self._itself
+            base = itself.post
+            pending, released = base.pending ^ alone.made, base.released ^ alone.held
+            extents = base.extents
+            if base.pending and (theirs.runs or alone.units[4]):
+                extents = self._candidate.extents(released, pending, (*before, *behind))
+            post = _exchanged(base, alone.keeps, released, pending, extents)
+            extent_bytes = self._order.extent_bytes(post)
+            moved = (0, 0, 0, 0, extent_bytes - itself.extent_bytes)
+            allocated = itself.allocated.joined(
+                difference(NONE, alone.held_units), difference(moved, alone.units)
+            )
+            without = _Without(
+                post, allocated, itself.destinations, extent_bytes, before, behind, {}
+            )
         self._without[owner] = without
         return without
 
-    def _placing(self, owner: OwnerId, keeps: ReplicaSet) -> list[ReplicaSet]:
-        """What each outcome keeps that has Host replicas made, ascending by owner."""
-        placing = [other for other in self._makers if other != owner]
-        placing.append(owner)
-        placing.sort()
-        return [keeps if other == owner else self._keeps[other] for other in placing]
+    def _counted(
+        self,
+        post: PostState,
+        before: tuple[ReadiedOutcome, ...],
+        behind: tuple[ReadiedOutcome, ...],
+    ) -> _Without:
+        order = self._order
+        destinations, extent_bytes = order.destinations(post), order.extent_bytes(post)
+        allocated = order.allocated(post, destinations, extent_bytes)
+        return _Without(post, allocated, destinations, extent_bytes, before, behind, {})
+
+    def _whole(self, mine: ReadiedOutcome, without: _Without) -> Neighbour:
+        survivors = self._rest(mine.owner) | mine.keeps
+        placing = (*without.before, mine, *without.behind)
+        post = self._candidate.post_state(survivors, placing)
+        return Neighbour(post, self._order.uses(post))
+
+    def _rest(self, owner: OwnerId) -> int:
+        """What all others keep."""
+        kept = [outcome.keeps for id, outcome in self._outcomes.items() if id != owner]
+        rest: int = reduce(or_, kept, self._projector.active)
+        return rest
+
+    # ── what an owner has alone ─────────────────────────────────────────────────────────────────
+
+    def _alone(self, outcome: ReadiedOutcome) -> ReadiedOutcome:
+        """What of a shared outcome nobody else keeps, or holds, in this target."""
+        others = self._others.get(outcome.owner)
+        if others is None:
+            theirs = self._outcomes[outcome.owner]
+            kept, held_by_all = self._joined
+            others = _Others(kept.but(theirs.keeps), held_by_all.but(theirs.held))
+            self._others[outcome.owner] = others
+        kept_anyway = outcome.keeps & others.keep
+        if kept_anyway != others.kept_anyway:
+            others.kept_anyway = kept_anyway
+            others.kept_anyway_units = self._order.units(kept_anyway)
+        keeps = held = outcome.keeps ^ kept_anyway
+        units = held_units = difference(outcome.units, others.kept_anyway_units)
+        if outcome.made or others.hold is not None:
+            hold = others.keep if others.hold is None else others.hold
+            held = outcome.held ^ (outcome.held & hold)
+            if held != keeps:
+                held_units = self._order.units(held)
+        return ReadiedOutcome(
+            outcome.owner,
+            keeps,
+            held,
+            outcome.made and keeps & self._projector.absent,
+            True,
+            held_units,
+            units,
+            outcome.runs,
+        )
+
+    @cached_property
+    def _joined(self) -> tuple[_Joined, _Joined]:
+        """Kept, and held at RELEASED, as far as anybody shares: a consumed owner holds what it has,
+        but keeps nothing.
+        """
+        shared = self._projector.readied.shared
+        outcomes = [outcome for outcome in self._outcomes.values() if outcome.is_shared]
+        active = self._projector.active & shared
+        kept = _Joined.of(active, [outcome.keeps & shared for outcome in outcomes])
+        active |= self._candidate.consumed & shared
+        return kept, _Joined.of(active, [outcome.held & shared for outcome in outcomes])
+
+
+def _exchanged(
+    base: PostState, alone: int, released: int, pending: int, extents: tuple[Extent, ...]
+) -> PostState:
+    """A post-state with, or again without, what one owner alone keeps."""
+    # Where nothing is consumed three of the sets are one.
+    demoted = destined = committed = base.demoted ^ alone
+    if base.destined is not base.demoted:
+        destined = base.destined ^ alone
+    if base.committed is not base.demoted:
+        committed = base.committed ^ alone
+    return PostState(
+        base.state,
+        base.now,
+        released,
+        pending,
+        demoted,
+        destined,
+        extents,
+        base.needs,
+        committed,
+    )

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from ninfer_lab.contract.candidate import AdmissionCandidate
-from ninfer_lab.contract.capacity import Axis
 from ninfer_lab.contract.ids import OwnerRef
-from ninfer_lab.contract.machine_work import MachineWork
+from ninfer_lab.contract.machine_work import MachineWork, PrefillWork
 from ninfer_lab.contract.planning import (
     STAYS,
     CheckpointRecoveries,
@@ -27,7 +26,7 @@ from ninfer_lab.program.planning.ledger_readied import LedgerReadied, Projected
 from ninfer_lab.program.planning.owner_domain import OwnerDomain
 from ninfer_lab.program.planning.recovery_recipes import RecoveryRecipes
 from ninfer_lab.program.planning.resource_projection import CandidateProjector
-from ninfer_lab.program.planning.stage_order import StageUse
+from ninfer_lab.program.planning.transfer_work import prefill_work
 from ninfer_lab.program.storage.post_state import PostState
 
 
@@ -52,13 +51,15 @@ class ProgramSession:
         self._projector = readied.projector
         self._ledger = readied.ledger
         self._order = readied.order
-        self._limits = tuple(self._ledger.capacity.of(axis) for axis in Axis)
         self._projected: dict[int, CandidateProjector] = {}
         self._last: tuple[TargetHandle, Projected] | None = None
         self._identities: dict[int, Projected] = {}
         self._placed: tuple[TargetHandle, int] | None = None
         self._identity_replicas: dict[int, int] = {}
-        self._reliefs_alone: dict[int, tuple[DegradationStep, tuple[int, ...]]] = {}
+        # By the step's identity, which is its own for as long as the step is kept.
+        self._reliefs_alone: dict[int, tuple[int, ...]] = {}
+        self._steps_alone: list[DegradationStep] = []
+        self._prefills: dict[int, PrefillWork] = {}
 
     @cached_property
     def _recipes(self) -> RecoveryRecipes:
@@ -71,9 +72,12 @@ class ProgramSession:
         return tuple(OwnerDomain(self._ledger, continuations.require(o)) for o in self.owners)
 
     @cached_property
-    def _marks(self) -> tuple[int, ...]:
-        """Of every owner: replicas of anything it refers to, in both tiers."""
-        return tuple(domain.marks for domain in self._domains)
+    def _sharing(self) -> dict[int, int]:
+        """Owners for whom another's outcome counts, with replicas of all that they refer to, in
+        both tiers.
+        """
+        marked = enumerate(domain.marks for domain in self._domains)
+        return {owner: marks for owner, marks in marked if marks & self._shared}
 
     # ── targets ─────────────────────────────────────────────────────────────────────────────────
 
@@ -139,19 +143,21 @@ class ProgramSession:
     def relief(
         self, target: TargetHandle, steps: Sequence[DegradationStep]
     ) -> Sequence[tuple[int, ...]]:
-        rests: list[int] | None = None
+        known = self._reliefs_alone
+        try:
+            return [known[id(step)] for step in steps]
+        except KeyError:
+            rests: list[int] | None = None
         reliefs = []
         for step in steps:
-            known = self._reliefs_alone.get(id(step))
-            if known is not None:
-                reliefs.append(known[1])
-            elif self._is_alone(step):
-                relief = self._relief(step, 0)
-                self._reliefs_alone[id(step)] = step, relief
-                reliefs.append(relief)
-            else:
+            relief = known.get(id(step))
+            if relief is None and self._is_alone(step):
+                relief = known[id(step)] = self._relief(step, 0)
+                self._steps_alone.append(step)
+            elif relief is None:
                 rests = rests or self._rests(target)
-                reliefs.append(self._relief(step, rests[step.owner]))
+                relief = self._relief(step, rests[step.owner])
+            reliefs.append(relief)
         return reliefs
 
     def _is_alone(self, step: DegradationStep) -> bool:
@@ -175,15 +181,15 @@ class ProgramSession:
         projected = self._project(target)
         return Verdict(
             is_feasible=projected.fits,
-            balance=self._balance(projected.uses),
-            unplaced_bytes=sum([e.run_granules for e in projected.post.extents if e.first is None])
+            balance=projected.balance,
+            unplaced_bytes=projected.unplaced_granules
             * self._ledger.capacity.host_kv.granule_bytes,
             work=self._work(target, projected),
         )
 
     def _work(self, target: TargetHandle, projected: Projected) -> MachineWork:
         """Copies, then what is left to prefill."""
-        return self._readied.work(self.candidates[target.candidate], projected)
+        return self._readied.work(projected, self._prefill(target.candidate))
 
     def sketch(self, target: TargetHandle) -> TargetSketch:
         return TargetSketch(
@@ -199,17 +205,15 @@ class ProgramSession:
 
     def placement_key(self, target: TargetHandle, owner: int) -> object:
         number = target.choices[owner]
-        return number, self._replicas(target) & self._domains[owner].marks
+        marks = self._sharing.get(owner)
+        return number if marks is None else (number, self._replicas(target) & marks)
 
     def affected(self, target: TargetHandle) -> Sequence[int]:
-        source = self.candidates[target.candidate].source
-        changed = self._replicas(target) ^ self._replicas_of_identity(target.candidate)
-        return [
-            owner
-            for owner, number in enumerate(target.choices)
-            if (number or self._marks[owner] & changed)
-            and (source is None or source.owner.id != self.owners[owner].id)
-        ]
+        affected = {owner for owner, number in enumerate(target.choices) if number != STAYS}
+        if self._sharing:
+            changed = self._replicas(target) ^ self._replicas_of_identity(target.candidate)
+            affected.update([owner for owner, marks in self._sharing.items() if marks & changed])
+        return [owner for owner in sorted(affected) if self.is_eligible(target.candidate, owner)]
 
     def recoveries(self, target: TargetHandle, owner: int) -> tuple[CheckpointRecoveries, ...]:
         domain = self._domains[owner]
@@ -279,15 +283,6 @@ class ProgramSession:
                 unmoved |= keeps
         return unmoved
 
-    def _balance(self, uses: tuple[StageUse, ...]) -> tuple[int, ...]:
-        worst = [
-            max(used)
-            for used in zip(
-                *[[a + r for a, r in zip(*use[1:], strict=True)] for use in uses], strict=True
-            )
-        ]
-        return tuple([used - limit for used, limit in zip(worst, self._limits, strict=True)])
-
     def _project(self, target: TargetHandle) -> Projected:
         """Remembered for identities, and for the target asked for last: a target is judged, then
         valued.
@@ -303,6 +298,13 @@ class ProgramSession:
             projected = self._readied.project(self._candidate(target.candidate), outcomes)
             self._last = (target, projected)
         return self._last[1]
+
+    def _prefill(self, ordinal: int) -> PrefillWork:
+        found = self._prefills.get(ordinal)
+        if found is None:
+            options, candidate = self._projector.options, self.candidates[ordinal]
+            found = self._prefills[ordinal] = prefill_work(options, candidate)
+        return found
 
     def _candidate(self, ordinal: int) -> CandidateProjector:
         found = self._projected.get(ordinal)

@@ -14,7 +14,7 @@ the commit, Host replicas of what becomes writable are stale and go.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import reduce
+from functools import cached_property, reduce
 from operator import or_
 from typing import NamedTuple
 
@@ -24,13 +24,18 @@ from ninfer_lab.contract.ids import OwnerId
 from ninfer_lab.contract.options import ResolvedOptions, pages_of_tokens
 from ninfer_lab.contract.replicas import NOTHING, ReplicaSet
 from ninfer_lab.contract.target import OwnerOutcome, StateTransition
+from ninfer_lab.program.planning.readied_outcome import ReadiedOutcome, ReadiedOutcomes
+from ninfer_lab.program.planning.stage_order import StageOrder
 from ninfer_lab.program.storage.address_space import SnapshotShape, snapshot_shape
 from ninfer_lab.program.storage.checkpoint_record import holdings_of
-from ninfer_lab.program.storage.host_arena import first_fit
+from ninfer_lab.program.storage.host_arena import FreeRuns
 from ninfer_lab.program.storage.ledger import Ledger
 from ninfer_lab.program.storage.post_state import Extent, PoolNeeds, PostState
 from ninfer_lab.program.storage.replica_layout import Field, Holdings
 from ninfer_lab.program.storage.source_lineage import source_lineage
+
+REMEMBERED_ARENAS = 1_024
+"""Sets of granules whose free runs are remembered at one revision."""
 
 
 class Projector:
@@ -39,6 +44,8 @@ class Projector:
     Attributes:
         active: Replicas that active sequences keep, whatever is decided.
         kept_by_owner: What every inactive owner keeps if it stays as it is.
+        order: Counts the stages.
+        readied: The outcomes met so far.
     """
 
     def __init__(self, ledger: Ledger, options: ResolvedOptions) -> None:
@@ -51,6 +58,26 @@ class Projector:
             active = active.joined(sequence.holdings)
         self.active = ledger.replicas_of(active) if ledger.sequences else NOTHING
         self.kept_by_owner = ledger.kept_by_owner()
+        self.order = StageOrder(ledger)
+        self.readied = ReadiedOutcomes(ledger, self.order, self.present)
+        self.absent = self.layout.everything ^ self.present
+        self._free_runs: dict[int, FreeRuns] = {}
+
+    @cached_property
+    def staying(self) -> dict[OwnerId, ReadiedOutcome]:
+        """Every inactive owner's outcome if it stays as it is, ascending by owner."""
+        kept = self.kept_by_owner.items()
+        return {owner: self.readied.made(owner, keeps) for owner, keeps in kept}
+
+    def free_runs(self, released: int) -> FreeRuns:
+        """Of the arena at RELEASED; most targets leave it as others do."""
+        taken = self.layout.granules.of(released)
+        known = self._free_runs.get(taken)
+        if known is None:
+            if len(self._free_runs) >= REMEMBERED_ARENAS:
+                self._free_runs.clear()
+            known = self._free_runs[taken] = FreeRuns(taken, self.layout.granules.width)
+        return known.copy()
 
     def candidate(self, candidate: AdmissionCandidate) -> CandidateProjector:
         """All targets of one candidate."""
@@ -61,7 +88,6 @@ class PoolShare(NamedTuple):
     """What a candidate takes of one pool, whatever the outcomes are.
 
     Attributes:
-        page_granules: Of a Host replica.
         shape: Of the source's coverage in this pool.
         source_pages: The source's logical pages, as a set.
         tail_page: The partial one of them, as a set; 0 when the coverage is aligned.
@@ -72,7 +98,6 @@ class PoolShare(NamedTuple):
     pool: KvPool
     device: Field
     host: Field
-    page_granules: int
     shape: SnapshotShape
     source_pages: int
     tail_page: int
@@ -87,6 +112,7 @@ class CandidateProjector:
         lineage: Its source, and what goes on with it.
         active: Replicas that active sequences keep, whatever is decided.
         present: Every replica there is.
+        consumed: What the source's owner has, where it is consumed; else nothing.
     """
 
     def __init__(self, projector: Projector, candidate: AdmissionCandidate) -> None:
@@ -108,60 +134,68 @@ class CandidateProjector:
             image = 1 << self._source.image
             self._device_image = self._layout.device_images.put(image)
             self._image_marks = self._device_image | self._layout.host_images.put(image)
-        self._consumed = NOTHING
+        self._kept_by_others = dict(projector.kept_by_owner)
+        self.consumed = NOTHING
         if consumed is not None:
-            self._consumed = projector.kept_by_owner[consumed.ref.id]
+            self.consumed = self._kept_by_others.pop(consumed.ref.id)
         self._going_on = self._kept_replicas | source_replicas
         self._shares = tuple([self._share(candidate, pool) for pool in ledger.kv])
 
-    # ── one target, whole or by what has changed ────────────────────────────────────────────────
+    # ── one target ──────────────────────────────────────────────────────────────────────────────
 
     def project(self, outcomes: Sequence[OwnerOutcome]) -> PostState:
         """The post-state of a whole target.
 
         Args:
-            outcomes: Of owners inactive at their generations, never the source's.
+            outcomes: Of owners inactive at their generations, never the source's; their demotions
+                are placed in this order.
         """
+        return self.project_readied([*map(self._projector.readied.of, outcomes)])
+
+    def project_readied(self, outcomes: Sequence[ReadiedOutcome]) -> PostState:
+        """The same."""
         kept_by_owner = self.kept_by_others(outcomes)
         survivors: int = reduce(or_, kept_by_owner.values(), self._projector.active)
-        return self.post_state(survivors, [outcome.keeps for outcome in outcomes])
+        return self.post_state(survivors, [outcome for outcome in outcomes if outcome.runs])
 
-    def post_state(self, survivors: int, keeps: Iterable[ReplicaSet]) -> PostState:
+    def post_state(self, survivors: int, makers: Iterable[ReadiedOutcome]) -> PostState:
         """The post-state, from what all others keep together.
 
         Args:
             survivors: Joined over active sequences and all inactive owners but the consumed one.
-            keeps: Of the outcomes, whose demotions are placed in this order.
+            makers: Outcomes that have pages demoted, in the order in which they are placed.
         """
-        layout, present = self._layout, self._projector.present
-        pending = survivors & ~present
-        guarded = survivors | self._consumed
-        demoting = layout.on_device(layout.contents(pending)) if pending else NOTHING
-        released = present & (guarded | demoting)
-        demoted = released & guarded | pending
-        destined = demoted & (survivors | self._going_on) if self._consumed else demoted
+        projector = self._projector
+        pending = survivors & projector.absent
+        released = demoted = destined = survivors
+        if self.consumed:
+            released = demoted = survivors | self.consumed
+            destined = survivors | self._going_on
+        if pending:
+            # What is demoted stays on the Device until its copy is published.
+            released = (demoted | self._layout.under_host(pending)) & projector.present
         others = survivors | self._kept_replicas
         state = self._state(others, destined)
         needs = tuple([self._needs(share, others, destined) for share in self._shares])
+        extents = self.extents(released, pending, makers) if pending else ()
+        committed = self._committed(state, needs, others, destined)
         return PostState(
-            state=state,
-            now=present,
-            released=ReplicaSet(released),
-            pending=ReplicaSet(pending),
-            demoted=ReplicaSet(demoted),
-            destined=ReplicaSet(destined),
-            extents=self.extents(released, pending, keeps) if pending else (),
-            needs=needs,
-            committed=self._committed(state, needs, others, destined),
+            state,
+            projector.present,
+            released,
+            pending,
+            demoted,
+            destined,
+            extents,
+            needs,
+            committed,
         )
 
-    def kept_by_others(self, outcomes: Sequence[OwnerOutcome]) -> dict[OwnerId, ReplicaSet]:
+    def kept_by_others(self, outcomes: Iterable[ReadiedOutcome]) -> dict[OwnerId, int]:
         """What every inactive owner but the consumed one keeps in a target, in no order."""
-        kept_by_owner = dict(self._projector.kept_by_owner)
+        kept_by_owner: dict[OwnerId, int] = dict(self._kept_by_others)
         for outcome in outcomes:
-            kept_by_owner[outcome.owner.id] = outcome.keeps
-        if self.lineage.consumed is not None:
-            del kept_by_owner[self.lineage.consumed.ref.id]
+            kept_by_owner[outcome.owner] = outcome.keeps
         return kept_by_owner
 
     @property
@@ -185,7 +219,7 @@ class CandidateProjector:
     @property
     def source_marks(self) -> ReplicaSet:
         """Replicas by which the source, its state transition and its tail copies are told."""
-        marks: int = self._image_marks | self._consumed
+        marks: int = self._image_marks | self.consumed
         for share in self._shares:
             marks |= share.tail_marks | share.device.put(share.source_pages)
         return ReplicaSet(marks)
@@ -214,7 +248,7 @@ class CandidateProjector:
             return StateTransition.ROOT
         if not destined & self._device_image:
             return StateTransition.RESTORE
-        if not self._consumed or self._image_marks & others:
+        if not self.consumed or self._image_marks & others:
             return StateTransition.FORK
         return StateTransition.MOVE
 
@@ -226,62 +260,58 @@ class CandidateProjector:
         copied_tail_pages = 0
         if share.tail_marks & others:
             copied_tail_pages = 1
-            pages &= ~share.tail_page
-        restored = pages & ~share.device.of(destined) if pages else 0
+            pages ^= share.tail_page
+        restored = pages ^ (pages & share.device.of(destined)) if pages else 0
         growth = share.entitled_pages - share.shape.covered_pages
         return PoolNeeds(share.shape.full_pages, restored, copied_tail_pages, growth)
 
     def _committed(
         self, state: StateTransition, needs: tuple[PoolNeeds, ...], others: int, destined: int
-    ) -> ReplicaSet:
+    ) -> int:
         """Without what nobody refers to any more, or what writing makes stale."""
-        if not self._consumed:
-            return ReplicaSet(destined)
+        if not self.consumed:
+            return destined
         stale = 0
         if state is StateTransition.MOVE:
             stale |= self._image_marks & ~self._device_image
         elif state is StateTransition.RESTORE:
-            stale |= self._image_marks & ~others
+            stale |= self._image_marks ^ (self._image_marks & others)
         # A Fork's source stays pinned until the first commit (STATE-3).
         for share, need in zip(self._shares, needs, strict=True):
-            marks = share.tail_marks & ~others
+            marks = share.tail_marks ^ (share.tail_marks & others)
             if not need.copied_tail_pages:
                 marks &= share.host.mask
             stale |= marks
             if marks & share.host.mask & destined:
                 granules = self._ledger.kv[share.pool].granules_of(share.tail_page)
                 stale |= self._layout.granules.put(granules)
-        return ReplicaSet(destined & ~stale)
+        return destined ^ (destined & stale)
 
     # ── Host geometry ───────────────────────────────────────────────────────────────────────────
 
     def extents(
-        self, released: int, pending: int, keeps: Iterable[ReplicaSet]
+        self, released: int, pending: int, makers: Iterable[ReadiedOutcome]
     ) -> tuple[Extent, ...]:
         """One extent for each owner and pool with pages to demote, first fit.
 
         Args:
             released: Replicas at RELEASED, which say where the arena's holes are.
             pending: Host replicas to be made.
-            keeps: Of the outcomes, in the order of placement; one that makes nothing may lack.
+            makers: In the order of placement; what two have made is placed with the first.
         """
-        granules_count = self._layout.granules.width
-        taken = self._layout.granules.of(released)
+        projector = self._projector
+        free_runs = projector.free_runs(released)
         extents: list[Extent] = []
-        for owner_keeps in keeps:
-            mine = owner_keeps & pending
-            if not mine:
-                continue
-            pending &= ~mine
-            for share in self._shares:
-                pages = share.host.of(mine)
-                if not pages:
-                    continue
-                run = pages.bit_count() * share.page_granules
-                first = first_fit(taken, granules_count, run)
-                extents.append(Extent(share.pool, first, run, pages))
-                if first is not None:
-                    taken |= ((1 << run) - 1) << first
+        for maker in makers:
+            runs = maker.runs
+            if maker.is_shared:
+                mine = maker.made & pending
+                if mine != maker.made:
+                    runs = projector.readied.runs(mine)
+                pending ^= mine
+            for pool, run_granules, pages in runs:
+                first = free_runs.first_fit(run_granules)
+                extents.append(Extent(pool, first, run_granules, pages))
         return tuple(extents)
 
     def _share(self, candidate: AdmissionCandidate, pool: KvPool) -> PoolShare:
@@ -297,7 +327,6 @@ class CandidateProjector:
             pool=pool,
             device=device,
             host=host,
-            page_granules=self._ledger.capacity.host_kv.page_granules(pool),
             shape=shape,
             source_pages=pages,
             tail_page=tail,

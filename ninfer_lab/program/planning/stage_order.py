@@ -6,17 +6,19 @@ promised. Pure. Does not know how the post-state came about.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import partial
 from typing import NamedTuple
 
 from ninfer_lab.contract.capacity import Axis, KvPool, Occupancy, OccupancyCounts
 from ninfer_lab.contract.target import Stage, StageName, Violation
-from ninfer_lab.program.storage.host_arena import largest_hole
+from ninfer_lab.program.storage.host_arena import FreeRuns
 from ninfer_lab.program.storage.ledger import Ledger
-from ninfer_lab.program.storage.post_state import Extent, PoolNeeds, PostState
+from ninfer_lab.program.storage.post_state import PoolNeeds, PostState
 
 Counts = tuple[int, int, int, int, int]
 """One count for every axis, in the order of `Axis`."""
+
+NONE: Counts = (0, 0, 0, 0, 0)
 
 
 class StageUse(NamedTuple):
@@ -25,6 +27,42 @@ class StageUse(NamedTuple):
     name: StageName
     allocated: Counts
     reserved: Counts
+
+
+_use = partial(tuple.__new__, StageUse)
+"""A stage from its three parts: a planner counts so many that a call of a call is felt."""
+
+
+class StageCounts(NamedTuple):
+    """What is allocated at the stages of a target, new extents and filled destinations included."""
+
+    released: Counts
+    demoted: Counts
+    destined: Counts
+    committed: Counts
+
+    def joined(self, released: Counts, later: Counts) -> StageCounts:
+        """With some more: what comes to RELEASED, and to all stages behind it."""
+        demoted = destined = total(self.demoted, later)
+        if self.destined is not self.demoted:
+            destined = total(self.destined, later)
+        return StageCounts(
+            total(self.released, released), demoted, destined, total(self.committed, later)
+        )
+
+
+class Destinations(NamedTuple):
+    """What the candidate itself takes: the same as long as its source is left alone.
+
+    Attributes:
+        held: Reserved until it is filled.
+        filled: What comes to the replicas at the commit.
+        promised: Growth reserved from then on.
+    """
+
+    held: Counts
+    filled: Counts
+    promised: Counts
 
 
 class StageOrder:
@@ -39,6 +77,7 @@ class StageOrder:
         (a0, r0), (a1, r1), (a2, r2), (a3, r3), (a4, r4) = now
         self._now = StageUse(StageName.NOW, (a0, a1, a2, a3, a4), (r0, r1, r2, r3, r4))
         self._growth_pages = self._now.reserved[2], self._now.reserved[3]
+        self._grown: Counts = (0, 0, *self._growth_pages, 0)
         self._occupancies: dict[tuple[Counts, Counts], Occupancy] = {}
         self._limits = _counts([ledger.capacity.of(axis) for axis in Axis])
         self._host_pages = tuple(
@@ -58,83 +97,88 @@ class StageOrder:
 
     def uses(self, post: PostState) -> tuple[StageUse, ...]:
         """Every stage from now to the commit; those of demotion only where something is demoted."""
-        main_growth, backend_growth = self._growth_pages
-        grown = (0, 0, main_growth, backend_growth, 0)
-        there = self._there(post.released, 0)
-        stages = [self._now, StageUse(StageName.RELEASED, there, grown)]
-        extent_bytes = 0
-        if post.pending:
-            held = self.held_for_demotion(post.pending, post.extents)
-            extent_bytes = held[4]
-            stages.append(StageUse(StageName.DEMOTION_RESERVED, there, held))
-            there = self._there(post.demoted, extent_bytes)
-            stages.append(StageUse(StageName.DEMOTED, there, grown))
-        if post.destined != post.demoted:
-            there = self._there(post.destined, extent_bytes)
-        slots, (main, backend) = post.destination_slots, _pool_needs(post)
-        held = (
-            slots,
-            post.snapshot_slots,
-            main_growth + main.destination_pages,
-            backend_growth + backend.destination_pages,
-            0,
-        )
-        stages.append(StageUse(StageName.DESTINATIONS_RESERVED, there, held))
-        if post.committed != post.destined:
-            there = self._there(post.committed, extent_bytes)
-        device, host, pages, backend_pages, host_bytes = there
-        filled = (
-            device + slots,
-            host + post.snapshot_slots,
-            pages + main.destination_pages - main.growth_pages,
-            backend_pages + backend.destination_pages - backend.growth_pages,
-            host_bytes,
-        )
-        promised = (
-            0,
-            0,
-            main_growth + main.growth_pages,
-            backend_growth + backend.growth_pages,
-            0,
-        )
-        stages.append(StageUse(StageName.COMMITTED, filled, promised))
-        return tuple(stages)
+        destinations, extent_bytes = self.destinations(post), self.extent_bytes(post)
+        allocated = self.allocated(post, destinations, extent_bytes)
+        return self.staged(allocated, destinations, post.pending, extent_bytes)
 
-    def added(
+    def allocated(
+        self, post: PostState, destinations: Destinations, extent_bytes: int
+    ) -> StageCounts:
+        """What is there at each stage; many of them differ in nothing."""
+        released = demoted = self.units(post.released)
+        extents = (0, 0, 0, 0, extent_bytes)
+        if post.pending:
+            demoted = total(self.units(post.demoted), extents)
+        destined = demoted
+        if post.destined != post.demoted:
+            destined = total(self.units(post.destined), extents)
+        committed = destined
+        if post.committed != post.destined:
+            committed = total(self.units(post.committed), extents)
+        return StageCounts(released, demoted, destined, total(committed, destinations.filled))
+
+    def extent_bytes(self, post: PostState) -> int:
+        """Of the arena, for demotions."""
+        granules = 0
+        for extent in post.extents:
+            granules += extent.run_granules
+        return granules * self._granule_bytes
+
+    def destinations(self, post: PostState) -> Destinations:
+        """What a candidate's own places come to."""
+        main_growth, backend_growth = self._growth_pages
+        slots, (main, backend) = post.destination_slots, _pool_needs(post)
+        pages, backend_pages = main.destination_pages, backend.destination_pages
+        return Destinations(
+            held=(
+                slots,
+                post.snapshot_slots,
+                main_growth + pages,
+                backend_growth + backend_pages,
+                0,
+            ),
+            filled=(
+                slots,
+                post.snapshot_slots,
+                pages - main.growth_pages,
+                backend_pages - backend.growth_pages,
+                0,
+            ),
+            promised=(
+                0,
+                0,
+                main_growth + main.growth_pages,
+                backend_growth + backend.growth_pages,
+                0,
+            ),
+        )
+
+    def staged(
         self,
-        uses: tuple[StageUse, ...],
-        released: Counts,
-        later: Counts,
-        held: Counts | None = None,
+        allocated: StageCounts,
+        destinations: Destinations,
+        pending: int,
+        extent_bytes: int,
     ) -> tuple[StageUse, ...]:
-        """The same stages with some replicas more at each but the first, which is now.
+        """The stages.
 
         Args:
-            uses: Of a target; where it demotes nothing, what is demoted is what was released.
-            released: What comes to RELEASED, and to DEMOTION_RESERVED behind it.
-            later: What comes to all stages from DEMOTED on.
-            held: What DEMOTION_RESERVED holds; `None` where that stage, there or not, stays as it
-                is.
+            allocated: What is there at each.
+            pending: Host replicas to be made, for which places are held.
+            extent_bytes: Of the arena, held for the pages among them.
         """
-        now, (_, before, grown), *behind = uses
-        allocated = _sum(before, released)
-        stages = [now, StageUse(StageName.RELEASED, allocated, grown)]
-        if behind[0].name is StageName.DEMOTION_RESERVED:
-            held = held or behind[0].reserved
-            del behind[0]
-        elif held is not None:
-            behind.insert(0, StageUse(StageName.DEMOTED, before, grown))
-        if held is not None:
-            stages.append(StageUse(StageName.DEMOTION_RESERVED, allocated, held))
-        stages += [StageUse(name, _sum(there, later), reserved) for name, there, reserved in behind]
-        return tuple(stages)
-
-    def held_for_demotion(self, pending: int, extents: Iterable[Extent]) -> Counts:
-        """Growth promised, and the Host places of demotions that are not published."""
-        main_growth, backend_growth = self._growth_pages
-        images = self._layout.host_images.count(pending)
-        extent_bytes = sum([extent.run_granules for extent in extents]) * self._granule_bytes
-        return 0, images, main_growth, backend_growth, extent_bytes
+        released, demoted, destined, committed = allocated
+        grown = self._grown
+        release = _use((StageName.RELEASED, released, grown))
+        destine = _use((StageName.DESTINATIONS_RESERVED, destined, destinations.held))
+        commit = _use((StageName.COMMITTED, committed, destinations.promised))
+        if not pending:
+            return self._now, release, destine, commit
+        images = (pending & self._masks[1]).bit_count()
+        copies = (0, images, grown[2], grown[3], extent_bytes)
+        reserve = _use((StageName.DEMOTION_RESERVED, released, copies))
+        demote = _use((StageName.DEMOTED, demoted, grown))
+        return self._now, release, reserve, demote, destine, commit
 
     def count(self, replicas: int) -> Counts:
         """Units of some replicas, there or yet to be made: a Host page counts by its own mark, for
@@ -143,7 +187,7 @@ class StageOrder:
         host_bytes = 0
         for field, page_bytes in self._host_pages:
             host_bytes += field.count(replicas) * page_bytes
-        device, host, pages, backend_pages, _ = self._there(replicas, 0)
+        device, host, pages, backend_pages, _ = self.units(replicas)
         return device, host, pages, backend_pages, host_bytes
 
     def fits(self, uses: tuple[StageUse, ...], post: PostState) -> bool:
@@ -151,8 +195,15 @@ class StageOrder:
         return self.is_within(uses) and post.is_placed
 
     def units(self, replicas: int) -> Counts:
-        """Units of every axis under some replicas."""
-        return self._there(replicas, 0)
+        """Units of every axis under some replicas; granules of new extents are no marks yet."""
+        device, host, pages, backend_pages, granules = self._masks
+        return (
+            (replicas & device).bit_count(),
+            (replicas & host).bit_count(),
+            (replicas & pages).bit_count(),
+            (replicas & backend_pages).bit_count() if backend_pages else 0,
+            (replicas & granules).bit_count() * self._granule_bytes,
+        )
 
     def is_within(self, uses: tuple[StageUse, ...]) -> bool:
         """Whether every stage fits every capacity; of geometry it says nothing."""
@@ -161,6 +212,17 @@ class StageOrder:
             if a0 + r0 > l0 or a1 + r1 > l1 or a2 + r2 > l2 or a3 + r3 > l3 or a4 + r4 > l4:
                 return False
         return True
+
+    def peaks(self, uses: tuple[StageUse, ...]) -> Counts:
+        """What every axis has used at its fullest stage."""
+        p0 = p1 = p2 = p3 = p4 = 0
+        for _, (a0, a1, a2, a3, a4), (r0, r1, r2, r3, r4) in uses:
+            p0 = a0 + r0 if a0 + r0 > p0 else p0
+            p1 = a1 + r1 if a1 + r1 > p1 else p1
+            p2 = a2 + r2 if a2 + r2 > p2 else p2
+            p3 = a3 + r3 if a3 + r3 > p3 else p3
+            p4 = a4 + r4 if a4 + r4 > p4 else p4
+        return p0, p1, p2, p3, p4
 
     def stages(self, uses: tuple[StageUse, ...]) -> tuple[Stage, ...]:
         """The same as values to look at."""
@@ -191,13 +253,12 @@ class StageOrder:
         """Extents that find no hole in the arena as it is after the ones before them."""
         geometry = self._ledger.capacity.host_kv
         taken = self._layout.granules.of(post.released)
+        runs = FreeRuns(taken, geometry.granules_count)
         unplaced: list[Violation] = []
         for extent in post.extents:
-            if extent.first is not None:
-                taken |= ((1 << extent.run_granules) - 1) << extent.first
+            if runs.first_fit(extent.run_granules) is not None:
                 continue
             used = next(u for u in uses if u.name is StageName.DEMOTION_RESERVED)
-            hole = largest_hole(taken, geometry.granules_count)
             unplaced.append(
                 Violation(
                     stage=StageName.DEMOTION_RESERVED,
@@ -205,21 +266,10 @@ class StageOrder:
                     used_count=used.allocated[4] + used.reserved[4],
                     capacity_count=geometry.capacity_bytes,
                     run_bytes=extent.run_granules * geometry.granule_bytes,
-                    largest_hole_bytes=hole * geometry.granule_bytes,
+                    largest_hole_bytes=runs.longest_granules * geometry.granule_bytes,
                 )
             )
         return tuple(unplaced)
-
-    def _there(self, replicas: int, extent_bytes: int) -> Counts:
-        """What is filled; the granules of new extents are no marks of the set yet."""
-        device, host, pages, backend_pages, granules = self._masks
-        return (
-            (replicas & device).bit_count(),
-            (replicas & host).bit_count(),
-            (replicas & pages).bit_count(),
-            (replicas & backend_pages).bit_count() if backend_pages else 0,
-            (replicas & granules).bit_count() * self._granule_bytes + extent_bytes,
-        )
 
 
 _NO_NEEDS = PoolNeeds(0, 0, 0, 0)
@@ -234,9 +284,16 @@ def _pairs(allocated: Counts, reserved: Counts) -> OccupancyCounts:
     return (a0, r0), (a1, r1), (a2, r2), (a3, r3), (a4, r4)
 
 
-def _sum(one: Counts, other: Counts) -> Counts:
+def total(one: Counts, other: Counts) -> Counts:
+    """Both, on every axis."""
     (a0, a1, a2, a3, a4), (b0, b1, b2, b3, b4) = one, other
     return a0 + b0, a1 + b1, a2 + b2, a3 + b3, a4 + b4
+
+
+def difference(one: Counts, other: Counts) -> Counts:
+    """What the one has more than the other, on every axis."""
+    (a0, a1, a2, a3, a4), (b0, b1, b2, b3, b4) = one, other
+    return a0 - b0, a1 - b1, a2 - b2, a3 - b3, a4 - b4
 
 
 def _counts(values: list[int]) -> Counts:

@@ -30,37 +30,17 @@ from ninfer_lab.program.storage.ledger import Ledger
 from ninfer_lab.program.storage.post_state import PostState
 
 
-def machine_work(
-    ledger: Ledger,
+def prefill_work(options: ResolvedOptions, candidate: AdmissionCandidate) -> PrefillWork:
+    """What is left to prefill behind a candidate's source, whatever becomes of others."""
+    end_tokens = len(candidate.request.prompt.tokens)
+    return prefill_between(options, candidate.request, candidate.reuse_tokens, end_tokens)
+
+
+def prefill_between(
     options: ResolvedOptions,
-    candidate: AdmissionCandidate,
-    source: CheckpointRecord | None,
-    post: PostState,
-) -> MachineWork:
-    """The copies of both halves, coalesced, and the prefill behind them."""
-    own, h2d, d2d = TransferPhase.CANDIDATE, TransferDirection.H2D, TransferDirection.D2D
-    batches = _demotions(ledger, options, post)
-    if post.state is StateTransition.RESTORE:
-        batches.append(_images(options, own, h2d, 1))
-    for pool, needs in zip(ledger.kv, post.needs, strict=True):
-        if needs.restored:
-            count, runs = needs.restored.bit_count(), runs_count(needs.restored)
-            batches.append(_pages(options, own, h2d, pool, count, runs))
-        if needs.copied_tail_pages:
-            assert source is not None
-            tail = ledger.layout.device_pages[pool].put(1 << source.pages_of(pool)[-1])
-            direction = d2d if tail & post.destined else h2d
-            batches.append(_pages(options, own, direction, pool, 1, 1))
-    request = candidate.request
-    prefill = prefill_work(request, candidate.reuse_tokens, len(request.prompt.tokens), options)
-    return MachineWork.of(batches, prefill=prefill)
-
-
-def prefill_work(
     request: AdmissionRequest,
     start_tokens: int,
     end_tokens: int,
-    options: ResolvedOptions,
     offers_tokens: Collection[int] = (),
 ) -> PrefillWork:
     """Of a part of a prompt, cut where it must be, and where something is offered."""
@@ -72,13 +52,41 @@ def prefill_work(
     )
 
 
+def machine_work(
+    ledger: Ledger,
+    options: ResolvedOptions,
+    source: CheckpointRecord | None,
+    post: PostState,
+    prefill: PrefillWork,
+) -> MachineWork:
+    """The copies of both halves, coalesced, and the prefill behind them."""
+    own = TransferPhase.CANDIDATE
+    h2d, d2d = TransferDirection.H2D, TransferDirection.D2D
+    batches: list[TransferBatch] = []
+    if post.pending:
+        batches.append(_demotions(ledger, options, post))
+    if post.state is StateTransition.RESTORE:
+        batches.append(_images(options, own, h2d, 1))
+    for pool, needs in zip(ledger.kv, post.needs, strict=True):
+        if needs.restored:
+            count, runs = needs.restored.bit_count(), runs_count(needs.restored)
+            batches.append(_pages(options, own, h2d, pool, count, runs))
+        if needs.copied_tail_pages:
+            assert source is not None
+            tail = ledger.layout.device_pages[pool].put(1 << source.pages_of(pool)[-1])
+            direction = d2d if tail & post.destined else h2d
+            batches.append(_pages(options, own, direction, pool, 1, 1))
+    return MachineWork.of(batches, prefill=prefill)
+
+
 def capture_work(ledger: Ledger, options: ResolvedOptions, post: PostState) -> MachineWork:
     """The copies of a capture: what victims save, then the image where it is snapshot, and the
     writer's own partial tails (KV-4).
     """
-    batches = _demotions(ledger, options, post)
     own, d2h, d2d = TransferPhase.CANDIDATE, TransferDirection.D2H, TransferDirection.D2D
-    batches.append(_images(options, own, d2h, post.snapshot_slots))
+    batches = [_images(options, own, d2h, post.snapshot_slots)]
+    if post.pending:
+        batches.append(_demotions(ledger, options, post))
     batches += [
         _pages(options, own, d2d, pool, needs.copied_tail_pages, 1)
         for pool, needs in zip(ledger.kv, post.needs, strict=True)
@@ -87,19 +95,20 @@ def capture_work(ledger: Ledger, options: ResolvedOptions, post: PostState) -> M
     return MachineWork.of(batches)
 
 
-def _demotions(ledger: Ledger, options: ResolvedOptions, post: PostState) -> list[TransferBatch]:
-    """What victims save to the Host."""
-    if not post.pending:
-        return []
-    pressure, d2h = TransferPhase.PRESSURE_TO_HOST, TransferDirection.D2H
-    demoted_images = ledger.layout.host_images.count(post.pending)
-    return [
-        _images(options, pressure, d2h, demoted_images),
-        *(
-            _pages(options, pressure, d2h, e.pool, e.pages.bit_count(), runs_count(e.pages))
-            for e in post.extents
-        ),
-    ]
+def _demotions(ledger: Ledger, options: ResolvedOptions, post: PostState) -> TransferBatch:
+    """Images and pages of all owners, in one batch."""
+    images = ledger.layout.host_images.count(post.pending)
+    payload_bytes = images * options.state_image_bytes
+    operation_count = images * STATE_IMAGE_COPIES_COUNT
+    for extent in post.extents:
+        payload_bytes += extent.pages.bit_count() * options.page_bytes.of(extent.pool)
+        operation_count += runs_count(extent.pages)
+    return TransferBatch(
+        phase=TransferPhase.PRESSURE_TO_HOST,
+        direction=TransferDirection.D2H,
+        payload_bytes=payload_bytes,
+        operation_count=operation_count,
+    )
 
 
 def _images(

@@ -12,40 +12,57 @@ from ninfer_lab.contract.ids import HostGranuleId
 from ninfer_lab.program.storage.bitset import run_mask
 
 
-def first_fit(taken: int, granules_count: int, run_granules: int) -> HostGranuleId | None:
-    """The lowest place of a free run, or `None`.
+class FreeRuns:
+    """The free runs of an arena, lowest first; whoever places an extent takes it from them.
 
     Example: granules 0, 1 and 4 of 8 are taken.
 
-    >>> first_fit(0b00010011, 8, 2), first_fit(0b00010011, 8, 3), first_fit(0b00010011, 8, 4)
-    (2, 5, None)
+    >>> runs = FreeRuns(0b00010011, 8)
+    >>> runs.lengths, runs.first_fit(3), runs.first_fit(4), runs.first_fit(2), runs.lengths
+    ((2, 3), 5, None, 2, ())
     """
-    begins = _run_begins(~taken & ((1 << granules_count) - 1), run_granules)
-    return HostGranuleId((begins & -begins).bit_length() - 1) if begins else None
 
+    __slots__ = ("_firsts", "_lengths")
 
-def largest_hole(taken: int, granules_count: int) -> int:
-    """Granules of the longest free run.
+    def __init__(self, taken: int, granules_count: int) -> None:
+        self._firsts: list[int] = []
+        self._lengths: list[int] = []
+        free, passed = taken ^ ((1 << granules_count) - 1), 0
+        while free:
+            gap = (free & -free).bit_length() - 1
+            free >>= gap
+            # Adding one carries through the run: the lowest free bit is behind its end.
+            length = (free + 1 & ~free).bit_length() - 1
+            free >>= length
+            self._firsts.append(passed + gap)
+            self._lengths.append(length)
+            passed += gap + length
 
-    >>> largest_hole(0b00010011, 8)
-    3
-    """
-    free = ~taken & ((1 << granules_count) - 1)
-    most = 0
-    while free:
-        free &= free >> 1
-        most += 1
-    return most
+    def copy(self) -> FreeRuns:
+        """The same runs, to place other extents in."""
+        copied = FreeRuns.__new__(FreeRuns)
+        copied._firsts, copied._lengths = self._firsts[:], self._lengths[:]
+        return copied
 
+    def first_fit(self, run_granules: int) -> HostGranuleId | None:
+        """Takes the lowest place of so many granules in a row; `None` if there is none."""
+        for index, length in enumerate(self._lengths):
+            if length >= run_granules:
+                first = self._firsts[index]
+                self._firsts[index] = first + run_granules
+                self._lengths[index] = length - run_granules
+                return HostGranuleId(first)
+        return None
 
-def _run_begins(free: int, run_granules: int) -> int:
-    """Bit `i` says that `[i, i + run_granules)` is free; the known run doubles in every round."""
-    known = 1
-    while known < run_granules and free:
-        step = min(known, run_granules - known)
-        free &= free >> step
-        known += step
-    return free
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """Of the runs that are left, in granules, lowest first."""
+        return tuple(length for length in self._lengths if length)
+
+    @property
+    def longest_granules(self) -> int:
+        """Of the longest one; 0 if nothing is free."""
+        return max(self._lengths, default=0)
 
 
 class HostArena:
@@ -59,6 +76,11 @@ class HostArena:
     def taken(self) -> int:
         """The taken granules, as a set."""
         return self._taken
+
+    @property
+    def free_runs(self) -> FreeRuns:
+        """As they are now."""
+        return FreeRuns(self._taken, self.granules_count)
 
     def take(self, first: HostGranuleId, run_granules: int) -> None:
         """Takes a run that projection has found free."""

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from ninfer_lab.contract.capacity import KvPool
 from ninfer_lab.contract.ids import HostGranuleId
-from ninfer_lab.contract.replicas import ReplicaSet
 from ninfer_lab.contract.target import StateTransition
 
 
@@ -53,6 +52,9 @@ class PoolNeeds(NamedTuple):
 class PostState(NamedTuple):
     """The complete end state of one target, and the stages towards it.
 
+    Its sets are `ReplicaSet`s under the name of what they are made of: naming each anew in every
+    target would cost as much as joining it.
+
     Attributes:
         state: Move, Fork, Restore or Root, by the references that survive (STATE-3).
         now: Replicas at NOW.
@@ -68,14 +70,14 @@ class PostState(NamedTuple):
     """
 
     state: StateTransition
-    now: ReplicaSet
-    released: ReplicaSet
-    pending: ReplicaSet
-    demoted: ReplicaSet
-    destined: ReplicaSet
+    now: int
+    released: int
+    pending: int
+    demoted: int
+    destined: int
     extents: tuple[Extent, ...]
     needs: tuple[PoolNeeds, ...]
-    committed: ReplicaSet
+    committed: int
     snapshot_slots: int = 0
 
     @property
@@ -86,7 +88,10 @@ class PostState(NamedTuple):
     @property
     def is_placed(self) -> bool:
         """Whether every extent has found a hole."""
-        return all(extent.first is not None for extent in self.extents)
+        for extent in self.extents:  # noqa: SIM110  (a planner asks for every target)
+            if extent.first is None:
+                return False
+        return True
 
     @property
     def copied_tail_pages(self) -> int:

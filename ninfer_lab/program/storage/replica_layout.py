@@ -51,6 +51,14 @@ class Holdings(NamedTuple):
             self.backend_pages | other.backend_pages,
         )
 
+    def common(self, other: Holdings) -> Holdings:
+        """What both refer to."""
+        return Holdings(
+            self.images & other.images,
+            self.pages & other.pages,
+            self.backend_pages & other.backend_pages,
+        )
+
     def of_pool(self, pool: KvPool) -> int:
         """The logical pages of one pool."""
         return self.pages if pool is KvPool.MAIN else self.backend_pages
@@ -65,6 +73,8 @@ class ReplicaLayout:
         device_pages: Logical pages with a Device replica, by pool.
         host_pages: Logical pages with a Host replica, by pool.
         granules: Granules of the Host arena.
+        everything: The set of all marks: `everything ^ kept` is what nobody keeps. Python has no
+            cheaper complement, and a set is met with one so often that it counts.
     """
 
     def __init__(self, capacity: Capacity) -> None:
@@ -80,6 +90,11 @@ class ReplicaLayout:
         self.granules = self._field(capacity.host_kv.granules_count)
         self.device_pages = {pool: self._field(self.pages_count[pool]) for pool in KvPool}
         self.host_pages = {pool: self._field(self.pages_count[pool]) for pool in KvPool}
+        self.everything = (1 << self._end) - 1
+        # The fields of one tier lie as those of the other: a shift leads from each to its own.
+        self._tier_images = images
+        self._tier_pages = sum(self.pages_count.values())
+        self._device_pages_mask = sum(field.mask for field in self.device_pages.values())
         self._device_offsets = self._offsets(self.device_images, self.device_pages)
         self._host_offsets = self._offsets(self.host_images, self.host_pages)
 
@@ -105,6 +120,11 @@ class ReplicaLayout:
     def anywhere(self, holdings: Holdings) -> ReplicaSet:
         """A replica of every content in both tiers."""
         return ReplicaSet(self.on_device(holdings) | self.on_host(holdings))
+
+    def under_host(self, replicas: int) -> int:
+        """A Device replica of every content with a Host replica in a set."""
+        images = replicas >> self._tier_images & self.device_images.mask
+        return images | replicas >> self._tier_pages & self._device_pages_mask
 
     def contents(self, replicas: int) -> Holdings:
         """Contents with any replica in a set."""
