@@ -27,11 +27,7 @@ from ninfer_lab.context_cache.materialization_planner import (
     decide,
 )
 from ninfer_lab.context_cache.owner_edges import OwnerEdges
-from ninfer_lab.context_cache.private_capture import (
-    capture_terms,
-    planned_captures,
-    terms_at_start,
-)
+from ninfer_lab.context_cache.private_capture import capture_terms, planned_captures, terms_at_start
 from ninfer_lab.context_cache.search_budget import BoundaryAllowance
 from ninfer_lab.context_cache.session_index import SessionIndex
 from ninfer_lab.context_cache.shared_captures import Chance, SharedCaptures
@@ -60,12 +56,7 @@ from ninfer_lab.contract.ids import (
     SequenceHandle,
 )
 from ninfer_lab.contract.options import CacheMode, ContextCache, ResolvedOptions
-from ninfer_lab.contract.plan import (
-    ActivationIntent,
-    CaptureOffer,
-    CaptureTerms,
-    PlannedCapture,
-)
+from ninfer_lab.contract.plan import ActivationIntent, CaptureOffer, CaptureTerms, PlannedCapture
 from ninfer_lab.contract.program_api import ProgramApi
 from ninfer_lab.contract.result import (
     Aborted,
@@ -333,10 +324,10 @@ class ResourceManager:
             lane=_lane(request),
             destination=destination,
             captures=captures,
-            offers_tokens=self._offers(candidate, decision),
             terms_at_start=terms_at_start(
                 candidate, captures, self._catalog.owners(), self._anchors.retained_count
             ),
+            offers_tokens=self._offers(candidate, decision),
         )
         self._opened = Opened(
             transaction=self._program.start(self._program.seal(chosen, intent)),
