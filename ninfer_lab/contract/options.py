@@ -15,6 +15,7 @@ from ninfer_lab.contract.anchor_options import NO_PRIVATE_ANCHORS, PrivateAnchor
 from ninfer_lab.contract.capacity import NO_HOST_ARENA, Capacity, HostArenaGeometry, KvPool
 from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.ids import SessionKey
+from ninfer_lab.contract.shared_prefix import MAX_PREPARED_CANDIDATES
 
 PAGE_TOKENS = 64
 """Tokens of one KV page (KV-6). A page edge is neither an attention boundary nor a hit boundary."""
@@ -173,6 +174,12 @@ class EngineOptions:
         automatic_private_anchors: Message boundaries N, from a prompt's end, proposed as anchors;
             default L (ANC-1).
         endpoint_anchors: Whether a long endpoint stays an anchor once it is continued (ANC-3).
+        max_shared_prefixes: Shared catalog slots S; default the larger of C and 7, what one request
+            can prepare (SHR-5).
+        automatic_markers_take_surplus: The rule before the one that is measured in EVD-4: a
+            boundary that a protocol places by itself may take a vacant shared slot at first sight.
+        recycles_shared_prefixes: Whether a full shared catalog gives up the least recently used
+            entry that nobody declared (EVD-2); without it such a catalog stays full for good.
         backend: A speculative backend's KV pool; `None` without one.
         kv_lease_growth: Whether output growth is leased in windows instead of reserved whole
             (ACT-4).
@@ -195,6 +202,9 @@ class EngineOptions:
     max_long_anchors_per_continuation: int | None = None
     automatic_private_anchors: int | None = None
     endpoint_anchors: bool = True
+    max_shared_prefixes: int | None = None
+    automatic_markers_take_surplus: bool = False
+    recycles_shared_prefixes: bool = True
     backend: SpeculativeBackend | None = None
     kv_lease_growth: bool = False
     backfill: bool = False
@@ -218,14 +228,8 @@ class EngineOptions:
         self._check_ranges()
         lanes = self.max_concurrency
         enabled = self.context_cache is ContextCache.ENABLED
-        extra_slots = _given(self.device_state_slots, lanes if enabled else 0)
+        extra_slots = self._of_cache("device_state_slots", self.device_state_slots, lanes)
         private_slots = _given(self.max_private_continuations, 2 * lanes if enabled else lanes)
-        if not enabled and extra_slots != 0:
-            raise OptionsError(
-                "options.device_state_slots",
-                found=extra_slots,
-                legal="None or 0 while context_cache is DISABLED",
-            )
         if private_slots < lanes:
             raise OptionsError(
                 "options.max_private_continuations",
@@ -233,23 +237,22 @@ class EngineOptions:
                 legal=f">= max_concurrency = {lanes}",
             )
         needed_pages = pages_of_tokens(self.max_context_tokens)
-        kv_tokens = _given(self.kv_capacity_tokens, lanes * needed_pages * PAGE_TOKENS)
-        pages = pages_of_tokens(kv_tokens)
-        if pages < needed_pages:
-            raise OptionsError(
-                "options.kv_capacity_tokens",
-                found=kv_tokens,
-                legal=f">= {needed_pages * PAGE_TOKENS}, to hold one request of"
-                f" max_context_tokens = {self.max_context_tokens}",
-            )
+        pages = self._pool_pages(
+            "kv_capacity_tokens", self.kv_capacity_tokens, lanes * needed_pages, needed_pages
+        )
         backend_pages = 0
         if self.backend is not None:
-            backend_pages = self._backend_pages(self.backend, lanes * needed_pages, needed_pages)
+            backend_pages = self._pool_pages(
+                "backend.kv_capacity_tokens",
+                self.backend.kv_capacity_tokens,
+                lanes * needed_pages,
+                needed_pages,
+            )
         return ResolvedOptions(
             capacity=Capacity(
                 device_state_slots=lanes + extra_slots,
                 device_kv_pages=pages,
-                host_state_slots=self._host(
+                host_state_slots=self._of_cache(
                     "host_state_slots", self.host_state_slots, HOST_STATE_SLOTS
                 ),
                 device_backend_kv_pages=backend_pages,
@@ -259,6 +262,13 @@ class EngineOptions:
             max_context_tokens=self.max_context_tokens,
             prefill_chunk_tokens=self.prefill_chunk_tokens,
             max_private_continuations=private_slots,
+            max_shared_prefixes=self._of_cache(
+                "max_shared_prefixes",
+                self.max_shared_prefixes,
+                max(lanes, MAX_PREPARED_CANDIDATES),
+            ),
+            automatic_markers_take_surplus=self.automatic_markers_take_surplus,
+            recycles_shared_prefixes=self.recycles_shared_prefixes,
             context_cache=self.context_cache,
             max_pending_requests=self.max_pending_requests,
             backend=self.backend,
@@ -284,8 +294,8 @@ class EngineOptions:
             is_cache_enabled=self.context_cache is ContextCache.ENABLED,
         )
 
-    def _host(self, name: str, given: int | None, default: int) -> int:
-        """A Host capacity; none without a cache (MODE-3)."""
+    def _of_cache(self, name: str, given: int | None, default: int) -> int:
+        """A capacity that only a cache fills; none without one (MODE-3)."""
         if self.context_cache is ContextCache.ENABLED:
             return _given(given, default)
         if given:
@@ -303,7 +313,7 @@ class EngineOptions:
             self._check_pools(page_bytes)
             whole_bytes = catalog_pages * (page_bytes.main + (page_bytes.backend or 0))
             default_bytes = min(default_bytes, whole_bytes)
-        capacity_bytes = self._host(
+        capacity_bytes = self._of_cache(
             "host_kv_capacity_bytes", self.host_kv_capacity_bytes, default_bytes
         )
         if page_bytes is None or capacity_bytes == 0:
@@ -326,14 +336,14 @@ class EngineOptions:
                 ),
             )
 
-    def _backend_pages(
-        self, backend: SpeculativeBackend, default_pages: int, needed_pages: int
+    def _pool_pages(
+        self, option: str, given_tokens: int | None, default_pages: int, needed_pages: int
     ) -> int:
-        tokens = _given(backend.kv_capacity_tokens, default_pages * PAGE_TOKENS)
+        tokens = _given(given_tokens, default_pages * PAGE_TOKENS)
         pages = pages_of_tokens(tokens)
         if pages < needed_pages:
             raise OptionsError(
-                "options.backend.kv_capacity_tokens",
+                f"options.{option}",
                 found=tokens,
                 legal=f">= {needed_pages * PAGE_TOKENS}, to hold one request of"
                 f" max_context_tokens = {self.max_context_tokens}",
@@ -347,6 +357,7 @@ class EngineOptions:
         _require("max_pending_requests", self.max_pending_requests, 1, 2**20)
         _require("device_state_slots", self.device_state_slots, 0, 2**20)
         _require("max_private_continuations", self.max_private_continuations, 1, 2**20)
+        _require("max_shared_prefixes", self.max_shared_prefixes, 0, 2**20)
         _require("kv_capacity_tokens", self.kv_capacity_tokens, 1, 2**40)
         _require("host_state_slots", self.host_state_slots, 0, 2**20)
         _require("host_kv_capacity_bytes", self.host_kv_capacity_bytes, 0, 2**50)
@@ -372,6 +383,9 @@ class ResolvedOptions:
     max_context_tokens: int
     prefill_chunk_tokens: int
     max_private_continuations: int
+    max_shared_prefixes: int
+    automatic_markers_take_surplus: bool
+    recycles_shared_prefixes: bool
     context_cache: ContextCache
     max_pending_requests: int
     backend: SpeculativeBackend | None

@@ -70,12 +70,15 @@ class ActivationIntent:
         captures: Ascending by frontier.
         terms_at_start: Of an anchor wanted where a consumed endpoint is left: without a Device slot
             for it the transition itself saves the image to the Host (ANC-3). `None` without one.
+        offers_tokens: Frontiers at which execution is cut and a shared prefix is offered, ascending
+            (CPT-4).
     """
 
     lane: LaneId
     destination: OwnerRef | None
     captures: tuple[PlannedCapture, ...]
     terms_at_start: CaptureTerms | None = None
+    offers_tokens: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

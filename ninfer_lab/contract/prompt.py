@@ -16,6 +16,13 @@ from enum import Enum, Flag, auto
 from typing import NewType
 
 from ninfer_lab.contract.errors import InvariantBroken, PromptError
+from ninfer_lab.contract.shared_prefix import (
+    NO_HINTS,
+    ChatMarker,
+    SharedCandidate,
+    SharedPrefixHints,
+    TokenMarker,
+)
 from ninfer_lab.contract.token_span import TokenSpan
 
 TemplateDigest = NewType("TemplateDigest", str)
@@ -104,11 +111,15 @@ class ChatPrompt:
         messages: Oldest first, at least one.
         tools: What the model may call.
         template_options: Named values for the template, in any order, each name once.
+        markers: Where its beginning may be shared, four at most; no part of identity.
+        hints: Which candidates the engine may add.
     """
 
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...] = ()
     template_options: tuple[TemplateOption, ...] = ()
+    markers: tuple[ChatMarker, ...] = ()
+    hints: SharedPrefixHints = NO_HINTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,10 +131,14 @@ class TokenPrompt:
         anchor_prompt_end: Whether a private anchor is proposed before the last of them, so that
             the same prompt coming again computes one token. It costs one more forward and one
             StateImage, and is no part of identity.
+        markers: Where its beginning may be shared, four at most beside structural ones.
+        hints: Which candidates the engine may add.
     """
 
     tokens: TokenSpan
     anchor_prompt_end: bool = False
+    markers: tuple[TokenMarker, ...] = ()
+    hints: SharedPrefixHints = NO_HINTS
 
 
 PromptInput = ChatPrompt | TokenPrompt
@@ -242,6 +257,8 @@ class PreparedPrompt:
             of identity: prefill is cut there only while one is wanted.
         opener_tap_tokens: Where the generation opener begins, as a hint to who taps the state
             there; `None` where that is not known. Identity does not hold it.
+        shared_candidates: Where a shared prefix might be written, ascending by frontier, in
+            `(0, len(tokens)]`, each frontier once. No part of identity.
 
     Raises:
         InvariantBroken: The positions break the order or the ranges above.
@@ -255,11 +272,17 @@ class PreparedPrompt:
     opens_in: OutputChannel = OutputChannel.CONTENT
     private_anchors: tuple[AnchorProposal, ...] = ()
     opener_tap_tokens: int | None = None
+    shared_candidates: tuple[SharedCandidate, ...] = ()
 
     def __post_init__(self) -> None:
         total_tokens = len(self.tokens)
         rewrites_tokens = tuple(each.frontier_tokens for each in self.rewrite_boundaries)
         _require_increasing("message boundaries", self.message_boundaries_tokens, total_tokens + 1)
+        _require_increasing(
+            "shared candidates",
+            tuple(each.frontier_tokens for each in self.shared_candidates),
+            total_tokens + 1,
+        )
         _require_increasing("rewrite boundaries", rewrites_tokens, total_tokens)
         _require_increasing(
             "rewrite execution frontiers", self.rewrite_execution_frontiers, total_tokens

@@ -41,6 +41,7 @@ from ninfer_lab.frontend.private_anchors import (
 )
 from ninfer_lab.frontend.reasoning import channel_after, split_answer
 from ninfer_lab.frontend.reconstruction import Answered, reconstruct
+from ninfer_lab.frontend.shared_candidates import chat_candidates, token_candidates
 from ninfer_lab.frontend.token_text import token_text
 from ninfer_lab.frontend.tokenizer import EncodedText, Tokenizer
 
@@ -161,6 +162,7 @@ class Frontend:
             opener_tap_tokens=None
             if opener_chars is None
             else encoded.frontier_tokens(opener_chars),
+            shared_candidates=chat_candidates(template, chat, rendered, encoded),
         )
 
     def _chat_parts(self) -> tuple[Tokenizer, ChatTemplate]:
@@ -203,6 +205,7 @@ def _prepare_tokens(prompt: TokenPrompt) -> PreparedPrompt:
         identity=PromptIdentity(modality=PromptModality.TEXT, template=RAW_TOKENS),
         private_anchors=anchors,
         opener_tap_tokens=anchors[0].frontier_tokens if anchors else None,
+        shared_candidates=token_candidates(prompt.markers, prompt.hints, len(prompt.tokens)),
     )
 
 

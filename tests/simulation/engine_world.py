@@ -6,8 +6,9 @@ that looks it up. Tokens of a world with text are code points, so that stop stri
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TypeVar
 
 from ninfer_lab.contract.cache_controller import ControllerSnapshot
@@ -43,6 +44,7 @@ from ninfer_lab.contract.prompt import (
     TemplateDigest,
     TokenPrompt,
 )
+from ninfer_lab.contract.shared_prefix import Evidence, SharedCandidate
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.cost.machine_cost_model import model_from_timing
 from ninfer_lab.engine.assembly import ControllerFactory, catalog_design
@@ -89,10 +91,12 @@ def prepared(
     cuts: Sequence[int] = (),
     anchors: Sequence[int] = (),
     template: str = RAW_TOKENS,
+    shared: Mapping[int, Evidence] = MappingProxyType({}),
 ) -> PreparedPrompt:
     """A prompt with its boundaries, by hand.
 
     Args:
+        shared: Evidence for a shared prefix, by frontier.
         closure: Frontier of the turn closure.
         replay: Frontier of the response replay.
         cuts: Further frontiers at which any prefill must be cut.
@@ -111,6 +115,9 @@ def prepared(
         private_anchors=tuple(
             AnchorProposal(frontier_tokens=at, origin=AnchorOrigin.MESSAGE_BOUNDARY)
             for at in anchors
+        ),
+        shared_candidates=tuple(
+            SharedCandidate(frontier_tokens=at, evidence=shared[at]) for at in sorted(shared)
         ),
     )
 

@@ -19,6 +19,7 @@ from ninfer_lab.contract.events import (
     RequestBlocked,
     RequestFinished,
     RequestSubmitted,
+    SharedCaptureEnded,
     TransitionEnded,
     TransitionEnding,
     TransitionStarted,
@@ -26,6 +27,7 @@ from ninfer_lab.contract.events import (
 from ninfer_lab.contract.ids import RequestId
 from ninfer_lab.contract.machine_work import MachineWork, TransferDirection
 from ninfer_lab.contract.output import FinishReason
+from ninfer_lab.contract.shared_report import SharedCaptureTold, SharedOutcome
 from ninfer_lab.contract.transaction import TransactionPhase
 from ninfer_lab.program.transactions.running_transaction import RunningTransaction
 from simulation.story import Story
@@ -147,9 +149,22 @@ def _of_others(event: Event) -> Places:
             seen[event.result.outcome] += 1
             seen["replaced capture"] += event.result.replaced is not None
             seen["replaced anchor"] += event.result.replaced is not None and _is_anchor(event)
+            if event.result.shared is not None:
+                seen += _of_shared(event.result.shared)
+        case SharedCaptureEnded():
+            seen += _of_shared(event.told)
         case ForwardRan():
             seen["batch"] += len(event.rows) > 1
             seen.update(row.state_access for row in event.rows)
         case _:
             pass
+    return seen
+
+
+def _of_shared(told: SharedCaptureTold) -> Places:
+    seen: Places = Counter([told.outcome])
+    if told.outcome is SharedOutcome.PUBLISHED and told.scenario is not None:
+        seen[told.scenario.form] += 1
+        seen[told.scenario.slot] += 1
+        seen["shared under pressure"] += len(told.evicted) > (told.scenario.entry is not None)
     return seen

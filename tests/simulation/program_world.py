@@ -114,7 +114,8 @@ class Start:
     Attributes:
         checkpoint: `None` is the root.
         evicted: Owners that go, beside what `outcomes` says of others.
-        owner: The owner the request will become; `None` if it may leave nothing behind.
+        owner: The owner it will become; `None` if it may leave nothing behind.
+        offers: Frontiers at which a shared prefix may be asked of it.
     """
 
     checkpoint: CheckpointRef | None = None
@@ -124,6 +125,7 @@ class Start:
     captures: tuple[PlannedCapture, ...] = ()
     owner: OwnerRef | None = None
     lane: int = 0
+    offers: tuple[int, ...] = ()
 
 
 class ProgramWorld:
@@ -197,7 +199,10 @@ class ProgramWorld:
 
     def seal(self, request: AdmissionRequest, start: Start) -> ResourcePlan:
         intent = ActivationIntent(
-            lane=LaneId(start.lane), destination=start.owner, captures=start.captures
+            lane=LaneId(start.lane),
+            destination=start.owner,
+            captures=start.captures,
+            offers_tokens=start.offers,
         )
         return self.program.seal(self.assess(request, start), intent)
 
@@ -262,11 +267,10 @@ class ProgramWorld:
 
     def forward(self, result: Committed) -> CaptureResult:
         """The next cut of one sequence, run and committed; a drawn token is accepted."""
-        request, handle = result.candidate.request, result.handle
+        request, handle, draw = result.candidate.request, result.handle, None
         cut = self.program.next_cut(handle)
         self.look()
         truth = self.machine.truth[handle.lane]
-        draw = None
         if cut.end_tokens == len(truth):
             draw = Draw(
                 request=request.request, sampling=Sampling(), position_tokens=cut.end_tokens

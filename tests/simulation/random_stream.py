@@ -51,7 +51,7 @@ class RandomStream:
         self._random = Random(f"stream {seed}")
         self._anchoring = Random(f"anchors {seed}")
         self._is_roomy = seed % 5 == 0
-        options = _options(self._random)
+        options = _sharing(_options(self._random), Random(f"shared {seed}"))
         self.options = replace(
             _roomy(options, self._anchoring) if self._is_roomy else options,
             max_long_anchors_per_continuation=self._anchoring.choice((0, 1, 1, 2, 2, 3)),
@@ -63,6 +63,7 @@ class RandomStream:
             lease_window_tokens=window_tokens,
             endpoint_gain_tokens=self._anchoring.choice((1, 20, 60)),
             watch=watch,
+            shares=self.options.max_shared_prefixes != 0,
         )
         self.story.world.machine.transfer_ns = self._random.choice((1, 900, 2_500, 9_000, 30_000))
         self._long = 0.6 if self.options.kv_lease_growth else 0.25
@@ -150,6 +151,16 @@ class RandomStream:
         random = self._anchoring
         count = random.choice((0, 0, 1, 2, 4))
         return tuple(sorted(random.sample(range(1, 200), count)))
+
+
+def _sharing(options: EngineOptions, random: Random) -> EngineOptions:
+    """With a shared catalog, or none; decided apart, so that the rest of a seed is what it was."""
+    return replace(
+        options,
+        max_shared_prefixes=random.choice((0, 1, 2, 3, 7)),
+        automatic_markers_take_surplus=random.random() < 0.2,
+        recycles_shared_prefixes=random.random() < 0.8,
+    )
 
 
 def _options(random: Random) -> EngineOptions:

@@ -16,6 +16,7 @@ from ninfer_lab.contract.ids import RequestId
 from ninfer_lab.contract.options import CacheMode, EngineOptions, RequestPurpose
 from ninfer_lab.contract.output import FinishReason
 from ninfer_lab.contract.prompt import PreparedPrompt, RewriteKind
+from ninfer_lab.contract.shared_prefix import Evidence, SharedCandidate
 from ninfer_lab.engine.assembly import ControllerFactory, catalog_design
 from ninfer_lab.lab.laws import Law, check_laws
 from simulation.content_machine import answer_to
@@ -27,6 +28,10 @@ FOREIGN = 900
 
 OPENER_TOKENS = 2
 """What a template writes to let the answer begin."""
+
+
+HEAD_TOKENS = 30
+"""Where the structure of every prompt ends that is long enough."""
 
 
 class Sequel(Enum):
@@ -94,6 +99,24 @@ def turn(tokens: list[int], *, cuts: tuple[int, ...], closure: int | None) -> Pr
     )
 
 
+def sharing(prompt: PreparedPrompt) -> PreparedPrompt:
+    """The prompt as its frontend would offer it: its structure ends where all of one stem do, the
+    whole is looked at, and now and then its caller declares a boundary in the middle.
+    """
+    end = len(prompt.tokens)
+    evidence = {end: Evidence.ENGINE_OBSERVED}
+    if end > HEAD_TOKENS:
+        evidence[HEAD_TOKENS] = Evidence.ENGINE_STRUCTURAL
+    if end % 5 == 0:
+        evidence[end // 2] = evidence.get(end // 2, Evidence(0)) | Evidence.EXPLICIT_BOUNDARY
+    return replace(
+        prompt,
+        shared_candidates=tuple(
+            SharedCandidate(frontier_tokens=at, evidence=evidence[at]) for at in sorted(evidence)
+        ),
+    )
+
+
 class Fault(Enum):
     """What the device can give up at."""
 
@@ -112,6 +135,7 @@ class Story:
         watch: How often laws and contents are looked at; at the least after every step.
         design: Of the cache.
         without: Laws that the design does not hold to.
+        shares: Whether prompts are offered to be shared.
 
     Attributes:
         steps_count: Worker cycles so far.
@@ -126,7 +150,9 @@ class Story:
         watch: Watch = Watch.EVERY_CALL,
         design: ControllerFactory = catalog_design,
         without: frozenset[type[Law]] = frozenset(),
+        shares: bool = False,
     ) -> None:
+        self._shares = shares
         self.world: EngineWorld = engine_world(
             options,
             lease_window_tokens=lease_window_tokens,
@@ -250,6 +276,7 @@ class Story:
         prompt = replace(
             prompt, private_anchors=prepared(prompt.tokens, anchors=inside).private_anchors
         )
+        prompt = sharing(prompt) if self._shares else prompt
         try:
             request = self.world.submit(
                 prompt,

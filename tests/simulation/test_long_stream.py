@@ -13,6 +13,7 @@ from ninfer_lab.contract.errors import InvariantBroken
 from ninfer_lab.contract.events import TransitionEnding
 from ninfer_lab.contract.output import FinishReason
 from ninfer_lab.contract.result import CaptureOutcome
+from ninfer_lab.contract.shared_report import CaptureForm, SharedOutcome, SlotSource
 from ninfer_lab.contract.target import StateTransition
 from ninfer_lab.contract.transaction import TransactionPhase
 from ninfer_lab.contract.work import StateAccess
@@ -37,6 +38,11 @@ WANTED = (
     ReusePath.PRIVATE_ENDPOINT,
     ReusePath.PRIVATE_TURN_CLOSURE,
     ReusePath.PRIVATE_RESPONSE_REPLAY,
+    ReusePath.SHARED_STABLE_PREFIX,
+    *CaptureForm,
+    *SlotSource,
+    *SharedOutcome,
+    "shared under pressure",
     FinishReason.LENGTH,
     FinishReason.CANCELLED,
     FinishReason.FAILED,

@@ -26,6 +26,7 @@ from ninfer_lab.contract.errors import InvariantBroken
 from ninfer_lab.contract.ids import RequestId, SequenceHandle
 from ninfer_lab.contract.options import CacheMode, ResolvedOptions
 from ninfer_lab.contract.result import CaptureResult, SequenceEnd, Settlement
+from ninfer_lab.contract.shared_report import SharedCaptureTold
 from ninfer_lab.contract.work import Cut
 from ninfer_lab.lab.laws import Law, check_laws
 from simulation.content_machine import ContentMachine
@@ -88,9 +89,9 @@ class WatchedController:
             raise InvariantBroken("INV-17", f"{admission} has changed what is held")
         return admission
 
-    def poll(self) -> Admitted | AdmissionAborted | None:
+    def poll(self) -> Admitted | AdmissionAborted | SharedCaptureTold | None:
         ended = self._design.poll()
-        self._is_open = ended is None
+        self._is_open = self._is_open and ended is None
         if isinstance(ended, Admitted):
             assert self._begun is not None
             self._admitted(self._begun, ended)

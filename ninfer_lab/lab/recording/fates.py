@@ -19,10 +19,12 @@ from ninfer_lab.contract.events import (
     OwnerPublished,
     RequestAdmitted,
     RequestFinished,
+    SharedCaptureEnded,
     TransitionEnded,
 )
 from ninfer_lab.contract.ids import CheckpointId, OwnerId, RequestId
 from ninfer_lab.contract.search_report import SearchReport
+from ninfer_lab.contract.shared_report import SharedCaptureTold
 
 
 class Fate(Enum):
@@ -92,6 +94,10 @@ class Fates:
                 self._aborted(event)
             case CaptureTried():
                 self._captured(event)
+                if event.result.shared is not None:
+                    self._shared(event, event.result.shared)
+            case SharedCaptureEnded():
+                self._shared(event, event.told)
             case OwnerPublished():
                 self._published(event)
             case RequestFinished():
@@ -159,6 +165,30 @@ class Fates:
             born_ns=event.at_ns,
             owner=None,
             fate=Fate.IN_USE,
+            gone_ns=None,
+        )
+
+    def _shared(self, event: CaptureTried | SharedCaptureEnded, told: SharedCaptureTold) -> None:
+        """A shared prefix stands, or does not; who gave way for it is gone either way."""
+        if not told.is_final:
+            return
+        scenario = told.scenario
+        for owner in told.evicted:
+            is_entry = scenario is not None and scenario.entry == owner
+            self._evict(
+                (owner,), Fate.SLOT_EVICTED if is_entry else Fate.STATE_EVICTED, event.at_ns
+            )
+        self._delete(told.deleted, Fate.STATE_EVICTED, event.at_ns)
+        if told.published is None:
+            return
+        id, owner = told.published.ref.id, told.published.ref.owner
+        self._resident[owner] = (id,)
+        self._lives[id] = CheckpointLife(
+            summary=told.published,
+            request=event.request,
+            born_ns=event.at_ns,
+            owner=owner,
+            fate=Fate.RESIDENT,
             gone_ns=None,
         )
 

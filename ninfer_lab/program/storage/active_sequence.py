@@ -35,6 +35,7 @@ class ActiveSequence:
         read_image: `None` before a root's first forward.
         pinned_read: The read image is a Fork source, kept for this sequence until its first commit
             (STATE-3): the pin is that the image stands among the sequence's own holdings.
+        offers_tokens: Frontiers at which a shared prefix may be asked of it, ascending.
         checkpoints: Ascending by frontier.
         captured_at_start: What the admission itself captured where the sequence starts.
         cut: Given out and not yet settled.
@@ -49,6 +50,7 @@ class ActiveSequence:
     write_image: StateImageId
     pinned_read: bool
     captures: tuple[PlannedCapture, ...]
+    offers_tokens: tuple[int, ...]
     checkpoints: tuple[CheckpointRecord, ...]
     frontier_tokens: int
     output: list[int] = field(default_factory=list)
@@ -97,8 +99,10 @@ class ActiveSequence:
         assert start < self.history_tokens, "every known token has been consumed"
         if start >= prompt_tokens:
             return start + 1
-        stops = self.prompt.rewrite_execution_frontiers + tuple(
-            c.frontier_tokens for c in self.captures
+        stops = (
+            *self.prompt.rewrite_execution_frontiers,
+            *(capture.frontier_tokens for capture in self.captures),
+            *self.offers_tokens,
         )
         limits = (
             start + prefill_chunk_tokens,

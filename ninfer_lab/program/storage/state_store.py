@@ -31,7 +31,7 @@ class StateStore(TwoTiers[StateImageId, StateSlotId, HostSlotId]):
         return image
 
     def create_on_host(self, slot: HostSlotId) -> StateImageId:
-        """A new image at a held Host slot: what was saved of one that will be written over."""
+        """A new image at a held Host slot, where a copy of an active one has arrived."""
         image = self._free_ids.pop()
         self._host[image] = slot
         self._on_host |= 1 << image

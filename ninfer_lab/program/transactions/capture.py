@@ -138,7 +138,7 @@ def _stand(
     covered = {
         space.pool: space.prefix(shapes[space.pool].coverage_tokens) for space in sequence.spaces
     }
-    if not _copy_tails(ledger, machine, sequence, shapes):
+    if not copy_tails(ledger, machine, sequence, shapes):
         return CaptureResult(
             outcome=CaptureOutcome.COPY_FAILED,
             frontier_tokens=frontier,
@@ -198,7 +198,7 @@ def _given_up(ledger: Ledger, sequence: ActiveSequence, order: CaptureOrder) -> 
     return gone
 
 
-def _copy_tails(
+def copy_tails(
     ledger: Ledger,
     machine: MachineApi,
     sequence: ActiveSequence,

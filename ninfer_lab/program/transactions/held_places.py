@@ -16,7 +16,8 @@ class HeldPlaces:
     """Held for one transition.
 
     Attributes:
-        host_slots: For images to be demoted, and afterwards for one to be saved.
+        host_slots: For images to be demoted.
+        snapshot_slots: For a copy of an active image; at most one.
         extents: For pages to be demoted.
         device_slots: For the active image; at most one.
         device_pages: For restored pages and copied tails, by pool.
@@ -26,6 +27,7 @@ class HeldPlaces:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self.host_slots: tuple[HostSlotId, ...] = ()
+        self.snapshot_slots: tuple[HostSlotId, ...] = ()
         self.extents: tuple[Extent, ...] = ()
         self.device_slots: tuple[StateSlotId, ...] = ()
         self.device_pages: dict[KvPool, tuple[PageId, ...]] = {}
@@ -55,10 +57,13 @@ class HeldPlaces:
             self.device_pages[pool] = store.device_places.take(wanted)
             ledger.held_growth_pages[pool] = needs.growth_pages
 
-    def hold_saved_image(self) -> HostSlotId:
-        """Takes a Host slot for a copy of the image that the sequence will write over."""
-        self.host_slots = self._ledger.states.host_places.take(1)
-        return self.host_slots[0]
+    def hold_snapshot(self, slots_count: int) -> None:
+        """Takes the destination of a copy of an active image, or none."""
+        self.snapshot_slots = self._ledger.states.host_places.take(slots_count)
+
+    def snapshot_is_filled(self) -> None:
+        """An image lies there."""
+        self.snapshot_slots = ()
 
     def host_is_filled(self) -> None:
         """Replicas lie where the Host places were held."""
@@ -69,15 +74,15 @@ class HeldPlaces:
         self.device_slots, self.device_pages = (), {}
         self._ledger.held_growth_pages = dict.fromkeys(self._ledger.kv, 0)
 
-    def give_back_saved_image(self) -> None:
+    def give_back_snapshot(self) -> None:
         """The copy has not arrived."""
-        self._ledger.states.host_places.give_back(self.host_slots)
-        self.host_slots = ()
+        self._ledger.states.host_places.give_back(self.snapshot_slots)
+        self.snapshot_slots = ()
 
     def give_back(self) -> None:
         """Nothing will fill what is still held."""
         ledger = self._ledger
-        ledger.states.host_places.give_back(self.host_slots)
+        ledger.states.host_places.give_back((*self.host_slots, *self.snapshot_slots))
         for extent in self.extents:
             assert extent.first is not None
             ledger.arena.give_back(extent.first, extent.run_granules)
@@ -85,4 +90,5 @@ class HeldPlaces:
         for pool, pages in self.device_pages.items():
             ledger.kv[pool].device_places.give_back(pages)
         self.host_is_filled()
+        self.snapshot_is_filled()
         self.device_is_filled()
