@@ -15,6 +15,7 @@ from ninfer_lab.contract.anchor_options import NO_PRIVATE_ANCHORS, PrivateAnchor
 from ninfer_lab.contract.capacity import NO_HOST_ARENA, Capacity, HostArenaGeometry, KvPool
 from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.ids import SessionKey
+from ninfer_lab.contract.request_purpose import RequestPurpose
 from ninfer_lab.contract.shared_prefix import MAX_PREPARED_CANDIDATES
 
 PAGE_TOKENS = 64
@@ -40,15 +41,6 @@ class CacheMode(Enum):
     """May read exact candidates, capture checkpoints, publish a continuation at its end."""
     DISABLED = "disabled"
     """Root only; leaves no catalog entry, session binding or checkpoint behind."""
-
-
-class RequestPurpose(Enum):
-    """What a client says a request is for: a hint that a cache design may heed (RT-2)."""
-
-    CONVERSATION = "conversation"
-    """Its answer becomes part of the history."""
-    SIDE_REQUEST = "side_request"
-    """A title, a summary: the conversation goes on as if it had never been asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from ninfer_lab.contract.events import RequestAdmitted
-from ninfer_lab.contract.options import RequestPurpose
 from ninfer_lab.contract.recording_options import PlacementDetail, RecordingDetail, RecordingOptions
+from ninfer_lab.contract.request_purpose import RequestPurpose
 from ninfer_lab.engine.assembly import catalog_design
 from ninfer_lab.lab import stories, worlds
 from ninfer_lab.lab.side_request_donts import (
