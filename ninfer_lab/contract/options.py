@@ -16,6 +16,8 @@ from ninfer_lab.contract.capacity import NO_HOST_ARENA, Capacity, HostArenaGeome
 from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.ids import SessionKey
 from ninfer_lab.contract.option_ranges import given_or, require_within
+from ninfer_lab.contract.request_purpose import RequestPurpose
+from ninfer_lab.contract.sampling import GREEDY, Sampling
 from ninfer_lab.contract.shared_prefix import MAX_PREPARED_CANDIDATES
 
 PAGE_TOKENS = 64
@@ -43,45 +45,6 @@ class CacheMode(Enum):
     """Root only; leaves no catalog entry, session binding or checkpoint behind."""
 
 
-class RequestPurpose(Enum):
-    """What a client says a request is for: a hint that a cache design may heed (RT-2)."""
-
-    CONVERSATION = "conversation"
-    """Its answer becomes part of the history."""
-    SIDE_REQUEST = "side_request"
-    """A title, a summary: the conversation goes on as if it had never been asked."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sampling:
-    """How the next token is drawn from the logits. Temperature 0 is greedy.
-
-    Attributes:
-        temperature: Divides the logits; 0 takes the largest (ties: the smallest token id).
-        top_k: Keep the k most probable tokens; `None` keeps all.
-        top_p: Keep the smallest set of most probable tokens that reaches this mass.
-        seed: Key of the counter-based generator. The absolute position of the drawn token is the
-            counter, so a resumed request draws what the uninterrupted one would have drawn.
-    """
-
-    temperature: float = 0.0
-    top_k: int | None = None
-    top_p: float = 1.0
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not self.temperature >= 0.0 or self.temperature == float("inf"):
-            raise OptionsError(
-                "sampling.temperature", found=self.temperature, legal="a finite number >= 0"
-            )
-        if self.top_k is not None and self.top_k < 1:
-            raise OptionsError("sampling.top_k", found=self.top_k, legal="None or >= 1")
-        if not 0.0 < self.top_p <= 1.0:
-            raise OptionsError("sampling.top_p", found=self.top_p, legal="0 < top_p <= 1")
-        if not 0 <= self.seed < 2**64:
-            raise OptionsError("sampling.seed", found=self.seed, legal="0 <= seed < 2**64")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestOptions:
     """What one request asks for beside its prompt.
@@ -97,7 +60,7 @@ class RequestOptions:
     """
 
     max_output_tokens: int | None = None
-    sampling: Sampling = Sampling()
+    sampling: Sampling = GREEDY
     stop_strings: tuple[str, ...] = ()
     mode: CacheMode = CacheMode.READ_WRITE
     session_key: SessionKey | None = None

@@ -20,7 +20,6 @@ from ninfer_lab.contract.options import (
     EngineOptions,
     KvPageBytes,
     ResolvedOptions,
-    Sampling,
     SpeculativeBackend,
 )
 from ninfer_lab.contract.placement import (
@@ -37,6 +36,7 @@ from ninfer_lab.contract.result import (
     SequenceEnd,
     Settlement,
 )
+from ninfer_lab.contract.sampling import Sampling
 from ninfer_lab.contract.target import Assessment, OwnerOutcome, StageName, TargetSketch
 from ninfer_lab.contract.transaction import TransactionHandle, TransactionPhase
 from ninfer_lab.contract.work import Draw, ForwardPhase, ForwardRow, ForwardStep
