@@ -49,6 +49,10 @@ class DemandWindow:
     def demands(self) -> tuple[Demand, ...]:
         return tuple(self._demands)
 
+    def with_provisional(self, demand: Demand) -> tuple[Demand, ...]:
+        """As the window will be once this one has become Active: a full one has lost its oldest."""
+        return (*self._demands, demand)[-DEMAND_WINDOW_REQUESTS:]
+
     def observe(self, demand: Demand) -> None:
         """One more; a full window loses its oldest."""
         self._demands.append(demand)

@@ -214,7 +214,7 @@ class _BranchAndBound:
             identity = session.identity(target.candidate)
             before = self._savings(identity, owner, is_floor=False)
             self._identity_savings[target.candidate, owner] = before
-        weight = self._problem.worth(session.owners[owner].id).retention.weight
+        weight = self._problem.worth(session.owners[owner].id).weight
         return private_loss_ns(weight, before, floor)
 
     def _savings(self, target: TargetHandle, owner: int, *, is_floor: bool) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ninfer_lab.context_cache.judged_targets import Judged, Problem
+from ninfer_lab.context_cache.public_worth import PublicWorth
 from ninfer_lab.context_cache.resource_search import Found, search
 from ninfer_lab.context_cache.search_budget import BoundaryAllowance
 from ninfer_lab.context_cache.valuation import PriceWork, Valuation, WorthOf
@@ -27,6 +28,11 @@ from ninfer_lab.contract.search_report import (
 from ninfer_lab.contract.target import Assessment
 
 
+def everybody(owner: OwnerId) -> bool:
+    """Where only one kind of owner is kept."""
+    return True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionProblem:
     """What logical policy brings to one choice.
@@ -40,6 +46,8 @@ class AdmissionProblem:
         session_owner: What the request's session is bound to.
         recency: Victims by ordinal, the one to go first in front; `None` where owners do not go in
             the order of their last use (SRCH-4).
+        public: What shared owners are wanted for, those outside the choice among them.
+        leaves_slot: Whether a victim's going makes room in the catalog.
     """
 
     candidates: Sequence[AdmissionCandidate]
@@ -49,13 +57,20 @@ class AdmissionProblem:
     has_vacant_slot: bool
     session_owner: OwnerId | None
     recency: tuple[int, ...] | None
+    public: Callable[[], PublicWorth] = PublicWorth
+    leaves_slot: Callable[[OwnerId], bool] = everybody
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The target taken, `None` if not even root fits, and what is told of the search."""
+    """The target taken, `None` if not even root fits, and what is told of the search.
+
+    Attributes:
+        candidates: Among which it was chosen, root first.
+    """
 
     chosen: Assessment | None
+    candidates: Sequence[AdmissionCandidate]
     report: SearchReport
 
 
@@ -78,10 +93,13 @@ def decide(
     found = search(
         Problem(
             session=session,
-            valuation=Valuation(session, price, problem.worth),
+            valuation=Valuation(session, price, problem.worth, problem.public),
             worth=problem.worth,
             has_slot=publication_slot(
-                session, needed=problem.needs_slot, vacant=problem.has_vacant_slot
+                session,
+                needed=problem.needs_slot,
+                vacant=problem.has_vacant_slot,
+                leaves_slot=problem.leaves_slot,
             ),
             session_owner=problem.session_owner,
             recency=problem.recency,
@@ -92,16 +110,26 @@ def decide(
 
 
 def publication_slot(
-    session: PlanningSession, *, needed: bool, vacant: bool
+    session: PlanningSession,
+    *,
+    needed: bool,
+    vacant: bool,
+    leaves_slot: Callable[[OwnerId], bool] = everybody,
 ) -> Callable[[TargetHandle], bool]:
     """Whether the result of a target could be catalogued (CAP-3): a consumed lineage goes on in its
     place; others need a slot that is vacant, or becomes so.
+
+    Args:
+        leaves_slot: Whether an evicted owner's slot is of the kind that is needed.
     """
 
     def has_slot(target: TargetHandle) -> bool:
         if vacant or not needed or session.candidates[target.candidate].is_consuming:
             return True
-        return any(facts.is_eviction for _, facts in session.facts(target))
+        return any(
+            facts.is_eviction and leaves_slot(session.owners[owner].id)
+            for owner, facts in session.facts(target)
+        )
 
     return has_slot
 
@@ -132,7 +160,7 @@ def _decision(session: PlanningSession, found: Found, *, tells_targets: bool) ->
         omitted=_counts([each for i, each in enumerate(judged) if i not in told]),
         search=SearchFacts(found.stop, found.initial_ns, found.spent_ns, found.renewals_count),
     )
-    return Decision(chosen=chosen, report=report)
+    return Decision(chosen=chosen, candidates=session.candidates, report=report)
 
 
 def _telling(judged: Sequence[Judged], best: Judged | None) -> list[int]:

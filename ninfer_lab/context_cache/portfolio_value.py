@@ -58,3 +58,26 @@ def empirical_value_ns(demands: Iterable[Demand], savings_ns: Mapping[PrefixKey,
     return saturated_sum(
         *(max((savings_ns.get(key, 0) for key in demand.keys), default=0) for demand in demands)
     )
+
+
+def public_value_ns(
+    demands: Iterable[Demand], savings_ns: Mapping[PrefixKey, int], credited_ns: Iterable[int] = ()
+) -> int:
+    """What shared owners are worth together (VAL-3, VAL-5): the demands they would have spared, and
+    once more whatever a live credit stands for.
+
+    A private checkpoint is no part of it: that somebody comes back to it once is its owner's own
+    prior, and would be paid twice.
+
+    Args:
+        savings_ns: Of every shared owner's prefix.
+        credited_ns: Saving of each owner with a live credit.
+
+    Example: one demand for the longer of two nested prefixes, and a credit on the shorter.
+
+    >>> short, long = PrefixKey(100, b"a"), PrefixKey(400, b"b")
+    >>> demands = [Demand(domain=b"x", keys=frozenset({short, long}))]
+    >>> public_value_ns(demands, {short: 10, long: 35}, [10])
+    45
+    """
+    return saturated_sum(empirical_value_ns(demands, savings_ns), *credited_ns)

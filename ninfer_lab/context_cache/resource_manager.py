@@ -8,24 +8,34 @@ Holds Program as a protocol; knows no placement, refcount or free page. Which ta
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from itertools import count
 
-from ninfer_lab.context_cache.candidate_shortlist import disposition_of, shortlist
+from ninfer_lab.context_cache.candidate_shortlist import exact_candidates
 from ninfer_lab.context_cache.catalog import Catalog, PrivateOwner
 from ninfer_lab.context_cache.hit_history import HitHistory
+from ninfer_lab.context_cache.kept_owners import KeptOwners
+from ninfer_lab.context_cache.materialization import (
+    AbortedMaterialization,
+    Claim,
+    Materialization,
+    Opened,
+)
 from ninfer_lab.context_cache.materialization_planner import (
     AdmissionProblem,
     Decision,
     decide,
 )
 from ninfer_lab.context_cache.owner_edges import OwnerEdges
-from ninfer_lab.context_cache.private_capture import wanted_captures
-from ninfer_lab.context_cache.retention import RetentionClass
+from ninfer_lab.context_cache.private_capture import (
+    capture_terms,
+    planned_captures,
+    terms_at_start,
+)
 from ninfer_lab.context_cache.search_budget import BoundaryAllowance
 from ninfer_lab.context_cache.session_index import SessionIndex
-from ninfer_lab.context_cache.valuation import OwnerWorth
+from ninfer_lab.context_cache.shared_captures import Chance, SharedCaptures
+from ninfer_lab.context_cache.shared_prefixes import SharedPrefixes
 from ninfer_lab.contract.backfill import BackfillQuestion
 from ninfer_lab.contract.cache_controller import (
     CatalogEntry,
@@ -48,63 +58,24 @@ from ninfer_lab.contract.ids import (
     OwnerRef,
     RequestId,
     SequenceHandle,
-    SessionKey,
 )
 from ninfer_lab.contract.options import CacheMode, ContextCache, ResolvedOptions
-from ninfer_lab.contract.plan import ActivationIntent, PlannedCapture
+from ninfer_lab.contract.plan import (
+    ActivationIntent,
+    CaptureOffer,
+    CaptureTerms,
+    PlannedCapture,
+)
 from ninfer_lab.contract.program_api import ProgramApi
 from ninfer_lab.contract.result import (
     Aborted,
     Committed,
-    ResourceResult,
     SequenceEnd,
     Settlement,
 )
-from ninfer_lab.contract.search_report import SearchReport
+from ninfer_lab.contract.shared_report import SharedCaptureTold
 from ninfer_lab.contract.target import Assessment
-from ninfer_lab.contract.transaction import TransactionHandle
 from ninfer_lab.cost.machine_cost_model import MachineCostModel
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Materialization:
-    """An admission that has happened, with what was offered beside it."""
-
-    result: Committed
-    report: SearchReport
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AbortedMaterialization:
-    """An admission that was given up, with what has changed all the same."""
-
-    result: Aborted
-    report: SearchReport
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Claim:
-    """What an active request was promised: where it publishes, and for whom."""
-
-    destination: OwnerRef | None
-    slot: CatalogSlotId | None
-    session_key: SessionKey | None
-    publication_order: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Opened:
-    """The transition under way, with what was claimed for it before it started (TXN-3).
-
-    Attributes:
-        slot: Promised to the request; `None` where the end itself makes it vacant.
-    """
-
-    transaction: TransactionHandle
-    request: AdmissionRequest
-    destination: OwnerRef | None
-    slot: CatalogSlotId | None
-    report: SearchReport
 
 
 class ResourceManager:
@@ -114,6 +85,9 @@ class ResourceManager:
         options: The engine's.
         program: The physical authority.
         cost_model: What is believed of the machine: it orders targets that fit, no more (INV-13).
+
+    Attributes:
+        captures: Of shared prefixes; the end of one under way is asked there.
     """
 
     def __init__(
@@ -122,16 +96,23 @@ class ResourceManager:
         self.cost_model = cost_model
         self._program = program
         self._enabled = options.context_cache is ContextCache.ENABLED
+        self._anchors = options.anchors
         self._recency_eviction = options.recency_eviction
         self._catalog = Catalog(options.max_private_continuations)
         self._sessions = SessionIndex()
         self._edges = OwnerEdges()
         self._hits = HitHistory()
+        self._shared = SharedPrefixes(options, program, cost_model.work_ns)
+        self._kept = KeptOwners(
+            self._catalog, self._shared, self._sessions, self._edges, self._hits
+        )
         self._allowance = FIRST_MOMENT, BoundaryAllowance(0)
         self._proven: tuple[int, AdmissionRequest, Decision] | None = None
-        self._claims: dict[RequestId, _Claim] = {}
-        self._opened: _Opened | None = None
+        self._borrowed: Decision | None = None
+        self._claims: dict[RequestId, Claim] = {}
+        self._opened: Opened | None = None
         self._owner_ids: Iterator[int] = count(1)
+        self.captures = SharedCaptures(program, self._shared, self._kept, self._edges, self._mint)
 
     def materialize(
         self, request: AdmissionRequest
@@ -160,7 +141,7 @@ class ResourceManager:
                 reason="active requests hold what the root would need",
                 report=choice.report,
             )
-        self._open(choice.chosen, choice.report)
+        self._open(choice.chosen, choice)
         return self.poll() or NeedsTransfer(report=choice.report)
 
     def poll(self) -> Materialization | AbortedMaterialization | None:
@@ -171,7 +152,7 @@ class ResourceManager:
         if result is None:
             return None
         self._opened = None
-        self._adopt_victims(result)
+        self._kept.adopt_victims(result)
         match result:
             case Committed():
                 self._adopt_activation(result, opened)
@@ -182,8 +163,31 @@ class ResourceManager:
 
     def cancel(self) -> None:
         """The request whose transition is under way is taken back."""
+        if self.captures.is_open:
+            self.captures.cancel()
+            return
         assert self._opened is not None, "no transition is under way"
         self._program.cancel(self._opened.transaction)
+
+    # ── shared prefixes ─────────────────────────────────────────────────────────────────────────
+
+    def offer(
+        self, request: RequestId, handle: SequenceHandle, frontier_tokens: int, *, starting: bool
+    ) -> SharedCaptureTold:
+        """A sequence stands where a shared prefix was to be offered (CPT-2).
+
+        Args:
+            starting: Whether it has not run yet: nothing may take time then.
+        """
+        return self.captures.offer(
+            Chance(
+                request=self._claims[request].request,
+                handle=handle,
+                frontier_tokens=frontier_tokens,
+                blocked_count=len(self._claims) - 1,
+                must_be_immediate=starting,
+            )
+        )
 
     def may_backfill(
         self,
@@ -202,14 +206,13 @@ class ResourceManager:
         chosen = decision.chosen
         if chosen is None:
             return False
-        leant_on = self._edges.owners_besides(donors)
         is_proven = self._program.prove_backfill(
             BackfillQuestion(
                 head=head,
                 borrower=chosen,
                 donors=tuple(donors.values()),
-                protected=tuple(o.ref for o in self._catalog.owners() if o.id in leant_on),
-                captures=self._captures(chosen.target.candidate),
+                protected=self._kept.protected(donors),
+                captures=self._private(chosen.target.candidate),
             )
         )
         if is_proven:
@@ -222,12 +225,11 @@ class ResourceManager:
         Returns:
             Whether there was one.
         """
-        idle = [o for o in self._catalog.owners() if not self._edges.protects(o.id)]
+        idle = self._kept.victims()
         if not idle:
             return False
-        oldest = min(idle, key=lambda owner: (self._recency(owner), owner.id))
-        self._catalog.remove(self._program.release(oldest.ref))
-        self._forget(oldest.id)
+        oldest = min(idle, key=lambda owner: (self._kept.recency(owner), owner.id))
+        self._kept.remove(self._program.release(oldest.ref))
         return True
 
     def end_of(self, request: RequestId, wanted: SequenceEnd) -> SequenceEnd:
@@ -238,13 +240,14 @@ class ResourceManager:
         """Takes over what an ended request has left behind. Cannot fail (INV-11)."""
         claim = self._claims.pop(request)
         self._edges.settle(request)
+        self._shared.forget(request)
         if claim.slot is None:
             assert settlement.published is None
             return
         if settlement.published is None:
             self._catalog.take_promise_back(claim.slot, request)
             if claim.destination is not None:
-                self._forget(claim.destination.id)
+                self._kept.forget(claim.destination.id)
             return
         kinds = {checkpoint.kind for checkpoint in settlement.published.checkpoints}
         owner = PrivateOwner(
@@ -256,17 +259,13 @@ class ResourceManager:
         if claim.session_key is not None:
             self._sessions.bind(claim.session_key, owner.id, claim.publication_order)
 
+    def capture_terms(self, offer: CaptureOffer) -> CaptureTerms:
+        """What gives way to a capture whose frontier has been reached."""
+        return capture_terms(offer, self._anchors.retained_count)
+
     def entries(self) -> tuple[CatalogEntry, ...]:
-        """The catalog, for recordings and pictures."""
-        return tuple(
-            CatalogEntry(
-                owner=owner.id,
-                session_key=self._sessions.key_of(owner.id),
-                publication_order=owner.publication_order,
-                checkpoints=owner.checkpoints,
-            )
-            for owner in self._catalog.owners()
-        )
+        """Both catalogs, for recordings and pictures."""
+        return self._kept.entries()
 
     # ── choosing ────────────────────────────────────────────────────────────────────────────────
 
@@ -274,19 +273,22 @@ class ResourceManager:
         """Decides nothing for good: choosing reserves nothing (INV-17)."""
         proven, self._proven = self._proven, None
         if proven is not None and proven[:2] == (self._program.resource_revision, request):
+            self._borrowed = proven[2]
             return proven[2]
-        victims = self._victims()
+        victims = self._kept.victims()
         return decide(
             self._program,
             self.cost_model.work_ns,
             AdmissionProblem(
                 candidates=self._candidates(request),
                 victims=[owner.ref for owner in victims],
-                worth=self._worth_of,
+                worth=self._kept.worth_of,
+                public=lambda: self._shared.public_worth(self._edges.owners()),
                 needs_slot=self._reads(request),
                 has_vacant_slot=self._catalog.vacant_slot() is not None,
+                leaves_slot=self._kept.is_private,
                 session_owner=self._sessions.owner_of(request.session_key),
-                recency=self._recency_order(victims) if self._recency_eviction else None,
+                recency=self._kept.recency_order(victims) if self._recency_eviction else None,
             ),
             self._allowance_of(request.moment),
             tells_targets=request.tells_targets,
@@ -298,54 +300,26 @@ class ResourceManager:
             self._allowance = moment, BoundaryAllowance(moment.others_runnable_count)
         return self._allowance[1]
 
-    def _victims(self) -> list[PrivateOwner]:
-        """Owners that nobody leans on, ascending by id."""
-        leant_on = self._edges.owners()
-        free = [owner for owner in self._catalog.owners() if owner.id not in leant_on]
-        return sorted(free, key=_id_of)
-
-    def _recency_order(self, victims: Sequence[PrivateOwner]) -> tuple[int, ...]:
-        """Ordinals, whoever was used last the longest ago in front."""
-        return tuple(sorted(range(len(victims)), key=lambda i: (self._recency(victims[i]), i)))
-
-    def _recency(self, owner: PrivateOwner) -> int:
-        """Its publication or its last hit, as a publication order."""
-        return max(owner.publication_order, self._hits.last_of(owner.id))
-
-    def _worth_of(self, owner_id: OwnerId) -> OwnerWorth:
-        owner = self._catalog.owner(owner_id)
-        return OwnerWorth(
-            retention=RetentionClass.of(
-                is_bound=self._sessions.key_of(owner.id) is not None, is_whole=owner.is_whole
-            ),
-            hits={checkpoint.ref: self._hits.of(checkpoint) for checkpoint in owner.checkpoints},
-        )
-
     def _candidates(self, request: AdmissionRequest) -> tuple[AdmissionCandidate, ...]:
         """Root, then every shortlisted checkpoint that Program verifies."""
         root = self._program.root_candidate(request)
         if not self._reads(request):
             return (root,)
-        verified = (
-            self._program.verify(
-                request,
-                entry.checkpoint.ref,
-                disposition_of(request, entry.owner, self._sessions, self._edges),
-            )
-            for entry in shortlist(request, self._catalog.owners())
-        )
-        return (root, *(v for v in verified if isinstance(v, AdmissionCandidate)))
+        exact = exact_candidates(self._program, request, self._catalog, self._sessions, self._edges)
+        return (root, *exact, *self._shared.candidates(request))
 
-    def _captures(self, candidate: AdmissionCandidate) -> tuple[PlannedCapture, ...]:
+    def _private(self, candidate: AdmissionCandidate) -> tuple[PlannedCapture, ...]:
         """Checkpoints that it would leave on its way."""
-        return wanted_captures(candidate) if self._reads(candidate.request) else ()
+        if not self._reads(candidate.request):
+            return ()
+        return planned_captures(self._program, candidate, self._catalog.owners(), self._anchors)
 
     def _reads(self, request: AdmissionRequest) -> bool:
         return self._enabled and request.mode is CacheMode.READ_WRITE
 
     # ── opening a transition, and adopting its end ──────────────────────────────────────────────
 
-    def _open(self, chosen: Assessment, report: SearchReport) -> None:
+    def _open(self, chosen: Assessment, decision: Decision) -> None:
         """The logical record exists before Program moves anything (TXN-3)."""
         candidate = chosen.target.candidate
         request = candidate.request
@@ -354,17 +328,22 @@ class ResourceManager:
             self._catalog.promise(slot, request.request)
         if candidate.source is not None and not candidate.is_consuming:
             self._edges.add(request.request, candidate.source.owner.id)
+        captures = () if destination is None else self._private(candidate)
         intent = ActivationIntent(
             lane=_lane(request),
             destination=destination,
-            captures=() if destination is None else self._captures(candidate),
+            captures=captures,
+            offers_tokens=self._offers(candidate, decision),
+            terms_at_start=terms_at_start(
+                candidate, captures, self._catalog.owners(), self._anchors.retained_count
+            ),
         )
-        self._opened = _Opened(
+        self._opened = Opened(
             transaction=self._program.start(self._program.seal(chosen, intent)),
             request=request,
             destination=destination,
             slot=slot,
-            report=report,
+            report=decision.report,
         )
 
     def _destination(self, chosen: Assessment) -> tuple[OwnerRef | None, CatalogSlotId | None]:
@@ -380,28 +359,30 @@ class ResourceManager:
         if candidate.source is not None and candidate.is_consuming:
             consumed = candidate.source.owner
             return OwnerRef(id=consumed.id, generation=consumed.generation + 2), None
-        if vacant is None and not chosen.target.evicted:
+        leaves = any(self._kept.is_private(owner.id) for owner in chosen.target.evicted)
+        if vacant is None and not leaves:
             return None, None
-        return OwnerRef(id=OwnerId(next(self._owner_ids)), generation=1), vacant
+        return OwnerRef(id=self._mint(), generation=1), vacant
 
-    def _adopt_victims(self, result: ResourceResult) -> None:
-        """What victims have become, whatever the end was."""
-        for end in result.evicted:
-            self._catalog.remove(end)
-            self._forget(end.ref.id)
-        for change in result.degraded:
-            self._catalog.degrade(change)
+    def _mint(self) -> OwnerId:
+        return OwnerId(next(self._owner_ids))
 
-    def _forget(self, owner: OwnerId) -> None:
-        """Its lineage does not go on."""
-        self._sessions.forget(owner)
-        self._hits.forget(owner)
+    def _offers(self, candidate: AdmissionCandidate, decision: Decision) -> tuple[int, ...]:
+        """Where the prefill is split for shared prefixes. None for a borrower, whose state must
+        never be pinned when the head could come in (BKF-1).
+        """
+        if not self._reads(candidate.request):
+            return ()
+        offers = self._shared.want(candidate, decision.candidates, self._edges.protects)
+        return () if decision is self._borrowed else offers
 
-    def _adopt_activation(self, result: Committed, opened: _Opened) -> None:
+    def _adopt_activation(self, result: Committed, opened: Opened) -> None:
         request, slot = opened.request, opened.slot
         source = result.candidate.source
         if source is not None:
             self._hits.hit(source, request.publication_order)
+        if self._reads(request):
+            self._shared.became_active(result.candidate)
         if result.consumed is not None:
             self._catalog.remove(result.consumed, surviving=frozenset((result.consumed.ref.id,)))
         if opened.destination is not None and slot is None:
@@ -411,22 +392,16 @@ class ResourceManager:
                     "SES-2 publication slot", "no slot for a promised destination"
                 )
             self._catalog.promise(slot, request.request)
-        self._claims[request.request] = _Claim(
-            destination=opened.destination,
-            slot=slot,
-            session_key=request.session_key,
-            publication_order=request.publication_order,
+        self._claims[request.request] = Claim(
+            request=request, destination=opened.destination, slot=slot
         )
 
-    def _take_back(self, opened: _Opened) -> None:
+    def _take_back(self, opened: Opened) -> None:
         """The claims of a request that did not become Active."""
         self._edges.settle(opened.request.request)
+        self._shared.forget(opened.request.request)
         if opened.slot is not None:
             self._catalog.take_promise_back(opened.slot, opened.request.request)
-
-
-def _id_of(owner: PrivateOwner) -> OwnerId:
-    return owner.state.ref.id
 
 
 def _lane(request: AdmissionRequest) -> LaneId:

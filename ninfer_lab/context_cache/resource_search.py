@@ -191,7 +191,7 @@ class _Search:
             if not budget.may_expand(gain_ns):
                 break
             base_ns = self._problem.valuation.work_ns(judged.verdict.work)
-            base_ns += judged.cost.private_loss_ns
+            base_ns += judged.cost.future_loss_ns
             rest = unlisted.pop(target, None) or targets.steps_by_loss(target)
             for loss_ns, _, _, step in islice(rest, EXPANSION_SLICE):
                 successor = target.after(step)

@@ -125,7 +125,7 @@ class Construction:
                 )
                 found.append((TargetHandle(candidate, choices), None))
         further = islice(self._targets.steps_by_loss(best.target), FURTHER_STEPS)
-        affordable_ns = best.cost.private_loss_ns
+        affordable_ns = best.cost.future_loss_ns
         found += [
             (best.target.after(each.step), None)
             for each in further

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ninfer_lab.context_cache.portfolio_value import private_loss_ns, saving_ns
+from ninfer_lab.context_cache.public_worth import PublicWorth, SharedWorth, Standing
 from ninfer_lab.context_cache.retention import RetentionClass
 from ninfer_lab.contract.fixed_point import saturated_sum
 from ninfer_lab.contract.ids import CheckpointRef, OwnerId
@@ -36,13 +37,21 @@ class OwnerWorth:
     """What logical policy knows of a victim.
 
     Attributes:
+        retention: Of a private owner; a shared one has none.
         unreachable: Checkpoints proven never to match again: they carry no loss.
         hits: How often each checkpoint was selected, and when last, as a publication order.
+        shared: Of a shared owner: what the public wants of it.
     """
 
-    retention: RetentionClass
+    retention: RetentionClass | None
     unreachable: frozenset[CheckpointRef] = frozenset()
     hits: Mapping[CheckpointRef, tuple[int, int]] | None = None
+    shared: SharedWorth | None = None
+
+    @property
+    def weight(self) -> int:
+        """Factor on its private loss; 0 for a shared owner (VAL-4)."""
+        return 0 if self.retention is None else self.retention.weight
 
     def hits_of(self, checkpoint: CheckpointRef) -> tuple[int, int]:
         """(count, last)."""
@@ -57,12 +66,20 @@ class Valuation:
 
     Args:
         worth: Of any owner of the session; asked once the first target is no identity.
+        public: What shared owners are wanted for; asked likewise. None are worth anything without.
     """
 
-    def __init__(self, session: PlanningSession, price: PriceWork, worth: WorthOf) -> None:
+    def __init__(
+        self,
+        session: PlanningSession,
+        price: PriceWork,
+        worth: WorthOf,
+        public: Callable[[], PublicWorth] = PublicWorth,
+    ) -> None:
         self._session = session
         self._price = price
         self._worth_of = worth
+        self._public_of = public
         self._prices: dict[MachineWork, int] = {}
         # A session tells equal work and the same step by one object, and objects are compared
         # faster than they are priced; each is held, so that its id stays its own.
@@ -70,6 +87,7 @@ class Valuation:
         self._savings: dict[tuple[int, object], tuple[int, ...]] = {}
         self._own: dict[tuple[int, int], tuple[int, ...]] = {}
         self._step_losses: dict[int, tuple[DegradationStep, int]] = {}
+        self._standing: dict[int, dict[int, Standing]] = {}
         self._identity_savings: dict[tuple[int, int], tuple[int, ...]] = {}
 
     @cached_property
@@ -78,23 +96,73 @@ class Valuation:
 
     @cached_property
     def _weights(self) -> list[int]:
-        return [each.retention.weight for each in self._worth]
+        return [each.weight for each in self._worth]
+
+    @cached_property
+    def _shared(self) -> dict[int, SharedWorth]:
+        return {owner: each.shared for owner, each in enumerate(self._worth) if each.shared}
+
+    @cached_property
+    def _public(self) -> PublicWorth:
+        return self._public_of()
 
     def cost(self, target: TargetHandle, verdict: Verdict) -> TargetCost:
         """J of a judged target, term by term."""
+        affected = self._affected(target)
         return TargetCost(
             now_ns=self.work_ns(verdict.work),
-            public_loss_ns=0,
-            private_loss_ns=self.loss_ns(target),
+            public_loss_ns=self._public_loss_ns(target, affected),
+            private_loss_ns=self._private_loss_ns(target, affected),
         )
+
+    def public_loss_ns(self, target: TargetHandle) -> int:
+        """What shared owners are worth less than in the candidate's identity (VAL-6)."""
+        return self._public_loss_ns(target, self._affected(target))
 
     def loss_ns(self, target: TargetHandle) -> int:
         """Private loss against the candidate's identity, over all owners."""
-        if target.is_identity:
+        return self._private_loss_ns(target, self._affected(target))
+
+    def public_value_ns(self, target: TargetHandle, *more: Standing) -> int:
+        """What shared owners are worth in a target (VAL-3).
+
+        Args:
+            more: Owners that would come to it.
+        """
+        return self._public_value_ns(target, self._affected(target), more)
+
+    def _affected(self, target: TargetHandle) -> Sequence[int]:
+        """Owners that may be reached otherwise than in the candidate's identity."""
+        return () if target.is_identity else self._session.affected(target)
+
+    def _private_loss_ns(self, target: TargetHandle, affected: Sequence[int]) -> int:
+        return saturated_sum(*[self._owner_loss_ns(target, owner) for owner in affected])
+
+    def _public_loss_ns(self, target: TargetHandle, affected: Sequence[int]) -> int:
+        """Nothing where no shared owner is among the affected."""
+        if not affected or not self._shared or self._shared.keys().isdisjoint(affected):
             return 0
-        return saturated_sum(
-            *[self._owner_loss_ns(target, owner) for owner in self._session.affected(target)]
-        )
+        identity = self._session.identity(target.candidate)
+        before_ns = self._public_value_ns(identity, (), ())
+        return max(0, before_ns - self._public_value_ns(target, affected, ()))
+
+    def _public_value_ns(
+        self, target: TargetHandle, affected: Sequence[int], more: Sequence[Standing]
+    ) -> int:
+        """Whoever is not affected stands as in the identity."""
+        standing = self._standing.get(target.candidate)
+        if standing is None:
+            identity = self._session.identity(target.candidate)
+            standing = self._standing[target.candidate] = {
+                owner: Standing(worth, self._savings_in(identity, owner)[0])
+                for owner, worth in self._shared.items()
+            }
+        moved = {
+            owner: Standing(self._shared[owner], self._savings_in(target, owner)[0])
+            for owner in affected
+            if owner in self._shared
+        }
+        return self._public.value_ns((*{**standing, **moved}.values(), *more))
 
     def step_loss_ns(self, step: DegradationStep) -> int:
         """What a step adds to its owner's loss, by the owner's outcomes alone: a forecast, for what
@@ -110,6 +178,8 @@ class Valuation:
 
     def own_loss_ns(self, owner: int, choice: int) -> int:
         """What an owner loses with an outcome, whatever others keep of the same contents."""
+        if self._worth[owner].shared is not None:
+            return self._own_public_loss_ns(owner, choice)
         stays = self._own_savings(owner, STAYS)
         return private_loss_ns(self._weights[owner], stays, self._own_savings(owner, choice))
 
@@ -124,21 +194,40 @@ class Valuation:
         self._prices_by_object[id(work)] = work, price
         return price
 
+    def _own_public_loss_ns(self, owner: int, choice: int) -> int:
+        """What all lose while the other shared owners stay as they are."""
+
+        def value_ns(choice: int) -> int:
+            return self._public.value_ns(
+                Standing(worth, self._own_savings(o, choice if o == owner else STAYS)[0])
+                for o, worth in self._shared.items()
+            )
+
+        return max(0, value_ns(STAYS) - value_ns(choice))
+
     def _owner_loss_ns(self, target: TargetHandle, owner: int) -> int:
         """Nothing where the owner's placement is what it is in the identity."""
+        if not self._weights[owner]:
+            return 0
         session, candidate = self._session, target.candidate
-        key = session.placement_key(target, owner)
-        after = self._savings.get((owner, key))
-        if after is None:
-            after = self._savings[owner, key] = self._priced(
-                session.recoveries(target, owner), self._worth[owner]
-            )
+        after = self._savings_in(target, owner)
         before = self._identity_savings.get((candidate, owner))
         if before is None:
             listed = session.recoveries(session.identity(candidate), owner)
             before = self._priced(listed, self._worth[owner])
             self._identity_savings[candidate, owner] = before
         return private_loss_ns(self._weights[owner], before, after)
+
+    def _savings_in(self, target: TargetHandle, owner: int) -> tuple[int, ...]:
+        """Of each checkpoint of an owner, by its placement in a target."""
+        session = self._session
+        key = session.placement_key(target, owner)
+        savings = self._savings.get((owner, key))
+        if savings is None:
+            savings = self._savings[owner, key] = self._priced(
+                session.recoveries(target, owner), self._worth[owner]
+            )
+        return savings
 
     def _own_savings(self, owner: int, choice: int) -> tuple[int, ...]:
         known = self._own.get((owner, choice))

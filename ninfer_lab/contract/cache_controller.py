@@ -18,6 +18,7 @@ from ninfer_lab.contract.ids import CheckpointId, OwnerId, RequestId, SequenceHa
 from ninfer_lab.contract.placement import LedgerSnapshot
 from ninfer_lab.contract.result import CaptureResult, SequenceEnd, Settlement
 from ninfer_lab.contract.search_report import SearchReport
+from ninfer_lab.contract.shared_report import SharedCaptureTold
 from ninfer_lab.contract.target import StateTransition
 from ninfer_lab.contract.transaction import TransactionPhase
 from ninfer_lab.contract.work import Cut
@@ -124,12 +125,15 @@ class CacheController(Protocol):
         """Chooses source and lane, makes room, and guarantees completion."""
         ...
 
-    def poll(self) -> Admitted | AdmissionAborted | None:
-        """How the transition under way has ended, once it has; `None` before."""
+    def poll(self) -> Admitted | AdmissionAborted | SharedCaptureTold | None:
+        """How the transition under way has ended, once it has; `None` before.
+
+        A `SharedCaptureTold` ends a capture that `on_forward` has told to be under way.
+        """
         ...
 
     def cancel_admission(self) -> None:
-        """Takes the request back whose transition is under way; `poll` tells the end."""
+        """Takes back whatever is under way, admission or capture; `poll` tells the end."""
         ...
 
     def may_backfill(
@@ -167,7 +171,11 @@ class CacheController(Protocol):
         ...
 
     def on_forward(self, handle: SequenceHandle) -> CaptureResult:
-        """The cut last given out has run; captures a checkpoint where one was planned."""
+        """The cut last given out has run; captures a checkpoint where one was planned.
+
+        Returns:
+            What was captured. Where `shared` is under way the sequence rests until it has ended.
+        """
         ...
 
     def on_accept(self, handle: SequenceHandle, token_id: int) -> None:

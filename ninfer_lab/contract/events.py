@@ -23,6 +23,7 @@ from ninfer_lab.contract.prompt import RewriteBoundary
 from ninfer_lab.contract.result import CaptureResult
 from ninfer_lab.contract.search_report import SearchReport
 from ninfer_lab.contract.seen_prefix import SeenPrefix
+from ninfer_lab.contract.shared_report import SharedCaptureTold
 from ninfer_lab.contract.target import StateTransition
 from ninfer_lab.contract.transaction import TransactionPhase
 from ninfer_lab.contract.work import ForwardPhase, StateAccess
@@ -161,6 +162,19 @@ class CaptureTried(NamedTuple):
     result: CaptureResult
 
 
+class SharedCaptureEnded(NamedTuple):
+    """A capture whose copies were in flight has come to its end.
+
+    Attributes:
+        started_ns: When its frontier was reached, told by a `CaptureTried`.
+    """
+
+    at_ns: int
+    request: RequestId
+    started_ns: int
+    told: SharedCaptureTold
+
+
 class OwnerPublished(NamedTuple):
     """A finished request left an inactive owner behind."""
 
@@ -221,6 +235,7 @@ Event = (
     | RequestAdmitted
     | ForwardRan
     | CaptureTried
+    | SharedCaptureEnded
     | OwnerPublished
     | RequestFinished
     | LedgerChanged

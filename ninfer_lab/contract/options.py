@@ -11,9 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from ninfer_lab.contract.anchor_options import NO_PRIVATE_ANCHORS, PrivateAnchors
 from ninfer_lab.contract.capacity import NO_HOST_ARENA, Capacity, HostArenaGeometry, KvPool
 from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.ids import SessionKey
+from ninfer_lab.contract.shared_prefix import MAX_PREPARED_CANDIDATES
 
 PAGE_TOKENS = 64
 """Tokens of one KV page (KV-6). A page edge is neither an attention boundary nor a hit boundary."""
@@ -38,6 +40,15 @@ class CacheMode(Enum):
     """May read exact candidates, capture checkpoints, publish a continuation at its end."""
     DISABLED = "disabled"
     """Root only; leaves no catalog entry, session binding or checkpoint behind."""
+
+
+class RequestPurpose(Enum):
+    """What a client says a request is for: a hint that a cache design may heed (RT-2)."""
+
+    CONVERSATION = "conversation"
+    """Its answer becomes part of the history."""
+    SIDE_REQUEST = "side_request"
+    """A title, a summary: the conversation goes on as if it had never been asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +101,7 @@ class RequestOptions:
     mode: CacheMode = CacheMode.READ_WRITE
     session_key: SessionKey | None = None
     stop_at_end_token: bool = True
+    purpose: RequestPurpose = RequestPurpose.CONVERSATION
 
     def __post_init__(self) -> None:
         if self.max_output_tokens is not None and self.max_output_tokens < 1:
@@ -158,6 +170,16 @@ class EngineOptions:
         host_kv_capacity_bytes: The packed Host KV arena; default 8 GiB, or what P contexts take
             where that is less.
         max_private_continuations: Private catalog slots P; default 2C.
+        max_long_anchors_per_continuation: Long anchors L that one history keeps; default 2.
+        automatic_private_anchors: Message boundaries N, from a prompt's end, proposed as anchors;
+            default L (ANC-1).
+        endpoint_anchors: Whether a long endpoint stays an anchor once it is continued (ANC-3).
+        max_shared_prefixes: Shared catalog slots S; default the larger of C and 7, what one request
+            can prepare (SHR-5).
+        automatic_markers_take_surplus: The rule before the one that is measured in EVD-4: a
+            boundary that a protocol places by itself may take a vacant shared slot at first sight.
+        recycles_shared_prefixes: Whether a full shared catalog gives up the least recently used
+            entry that nobody declared (EVD-2); without it such a catalog stays full for good.
         backend: A speculative backend's KV pool; `None` without one.
         kv_lease_growth: Whether output growth is leased in windows instead of reserved whole
             (ACT-4).
@@ -177,6 +199,12 @@ class EngineOptions:
     host_state_slots: int | None = None
     host_kv_capacity_bytes: int | None = None
     max_private_continuations: int | None = None
+    max_long_anchors_per_continuation: int | None = None
+    automatic_private_anchors: int | None = None
+    endpoint_anchors: bool = True
+    max_shared_prefixes: int | None = None
+    automatic_markers_take_surplus: bool = False
+    recycles_shared_prefixes: bool = True
     backend: SpeculativeBackend | None = None
     kv_lease_growth: bool = False
     backfill: bool = False
@@ -200,14 +228,8 @@ class EngineOptions:
         self._check_ranges()
         lanes = self.max_concurrency
         enabled = self.context_cache is ContextCache.ENABLED
-        extra_slots = _given(self.device_state_slots, lanes if enabled else 0)
+        extra_slots = self._of_cache("device_state_slots", self.device_state_slots, lanes)
         private_slots = _given(self.max_private_continuations, 2 * lanes if enabled else lanes)
-        if not enabled and extra_slots != 0:
-            raise OptionsError(
-                "options.device_state_slots",
-                found=extra_slots,
-                legal="None or 0 while context_cache is DISABLED",
-            )
         if private_slots < lanes:
             raise OptionsError(
                 "options.max_private_continuations",
@@ -215,23 +237,22 @@ class EngineOptions:
                 legal=f">= max_concurrency = {lanes}",
             )
         needed_pages = pages_of_tokens(self.max_context_tokens)
-        kv_tokens = _given(self.kv_capacity_tokens, lanes * needed_pages * PAGE_TOKENS)
-        pages = pages_of_tokens(kv_tokens)
-        if pages < needed_pages:
-            raise OptionsError(
-                "options.kv_capacity_tokens",
-                found=kv_tokens,
-                legal=f">= {needed_pages * PAGE_TOKENS}, to hold one request of"
-                f" max_context_tokens = {self.max_context_tokens}",
-            )
+        pages = self._pool_pages(
+            "kv_capacity_tokens", self.kv_capacity_tokens, lanes * needed_pages, needed_pages
+        )
         backend_pages = 0
         if self.backend is not None:
-            backend_pages = self._backend_pages(self.backend, lanes * needed_pages, needed_pages)
+            backend_pages = self._pool_pages(
+                "backend.kv_capacity_tokens",
+                self.backend.kv_capacity_tokens,
+                lanes * needed_pages,
+                needed_pages,
+            )
         return ResolvedOptions(
             capacity=Capacity(
                 device_state_slots=lanes + extra_slots,
                 device_kv_pages=pages,
-                host_state_slots=self._host(
+                host_state_slots=self._of_cache(
                     "host_state_slots", self.host_state_slots, HOST_STATE_SLOTS
                 ),
                 device_backend_kv_pages=backend_pages,
@@ -241,22 +262,40 @@ class EngineOptions:
             max_context_tokens=self.max_context_tokens,
             prefill_chunk_tokens=self.prefill_chunk_tokens,
             max_private_continuations=private_slots,
+            max_shared_prefixes=self._of_cache(
+                "max_shared_prefixes",
+                self.max_shared_prefixes,
+                max(lanes, MAX_PREPARED_CANDIDATES),
+            ),
+            automatic_markers_take_surplus=self.automatic_markers_take_surplus,
+            recycles_shared_prefixes=self.recycles_shared_prefixes,
             context_cache=self.context_cache,
             max_pending_requests=self.max_pending_requests,
             backend=self.backend,
             page_bytes=page_bytes or KvPageBytes(main=0),
             state_image_bytes=state_image_bytes,
-            lease_window_tokens=(
-                max(LEASE_WINDOW_TOKENS, self.prefill_chunk_tokens)
-                if self.kv_lease_growth
-                else None
-            ),
+            lease_window_tokens=self._lease_window(),
             backfill=self.backfill,
             recency_eviction=self.recency_eviction,
+            anchors=self._anchors(extra_slots),
         )
 
-    def _host(self, name: str, given: int | None, default: int) -> int:
-        """A Host capacity; none without a cache (MODE-3)."""
+    def _lease_window(self) -> int | None:
+        if not self.kv_lease_growth:
+            return None
+        return max(LEASE_WINDOW_TOKENS, self.prefill_chunk_tokens)
+
+    def _anchors(self, extra_slots: int) -> PrivateAnchors:
+        return PrivateAnchors.resolve(
+            max_long_anchors=self.max_long_anchors_per_continuation,
+            automatic=self.automatic_private_anchors,
+            at_endpoints=self.endpoint_anchors,
+            slots_count=extra_slots,
+            is_cache_enabled=self.context_cache is ContextCache.ENABLED,
+        )
+
+    def _of_cache(self, name: str, given: int | None, default: int) -> int:
+        """A capacity that only a cache fills; none without one (MODE-3)."""
         if self.context_cache is ContextCache.ENABLED:
             return _given(given, default)
         if given:
@@ -274,7 +313,7 @@ class EngineOptions:
             self._check_pools(page_bytes)
             whole_bytes = catalog_pages * (page_bytes.main + (page_bytes.backend or 0))
             default_bytes = min(default_bytes, whole_bytes)
-        capacity_bytes = self._host(
+        capacity_bytes = self._of_cache(
             "host_kv_capacity_bytes", self.host_kv_capacity_bytes, default_bytes
         )
         if page_bytes is None or capacity_bytes == 0:
@@ -297,14 +336,14 @@ class EngineOptions:
                 ),
             )
 
-    def _backend_pages(
-        self, backend: SpeculativeBackend, default_pages: int, needed_pages: int
+    def _pool_pages(
+        self, option: str, given_tokens: int | None, default_pages: int, needed_pages: int
     ) -> int:
-        tokens = _given(backend.kv_capacity_tokens, default_pages * PAGE_TOKENS)
+        tokens = _given(given_tokens, default_pages * PAGE_TOKENS)
         pages = pages_of_tokens(tokens)
         if pages < needed_pages:
             raise OptionsError(
-                "options.backend.kv_capacity_tokens",
+                f"options.{option}",
                 found=tokens,
                 legal=f">= {needed_pages * PAGE_TOKENS}, to hold one request of"
                 f" max_context_tokens = {self.max_context_tokens}",
@@ -318,6 +357,7 @@ class EngineOptions:
         _require("max_pending_requests", self.max_pending_requests, 1, 2**20)
         _require("device_state_slots", self.device_state_slots, 0, 2**20)
         _require("max_private_continuations", self.max_private_continuations, 1, 2**20)
+        _require("max_shared_prefixes", self.max_shared_prefixes, 0, 2**20)
         _require("kv_capacity_tokens", self.kv_capacity_tokens, 1, 2**40)
         _require("host_state_slots", self.host_state_slots, 0, 2**20)
         _require("host_kv_capacity_bytes", self.host_kv_capacity_bytes, 0, 2**50)
@@ -335,6 +375,7 @@ class ResolvedOptions:
         state_image_bytes: Of one whole StateImage, likewise.
         lease_window_tokens: Output tokens that growth is leased ahead by; `None` reserves the
             whole output (ACT-4).
+        anchors: What is kept and proposed of earlier points (ANC).
     """
 
     capacity: Capacity
@@ -342,6 +383,9 @@ class ResolvedOptions:
     max_context_tokens: int
     prefill_chunk_tokens: int
     max_private_continuations: int
+    max_shared_prefixes: int
+    automatic_markers_take_surplus: bool
+    recycles_shared_prefixes: bool
     context_cache: ContextCache
     max_pending_requests: int
     backend: SpeculativeBackend | None
@@ -350,6 +394,7 @@ class ResolvedOptions:
     lease_window_tokens: int | None
     backfill: bool
     recency_eviction: bool
+    anchors: PrivateAnchors = NO_PRIVATE_ANCHORS
 
     def coverage_tokens(self, pool: KvPool, frontier_tokens: int) -> int:
         """Tokens that a pool's KV must cover at a frontier of a continuation."""

@@ -6,7 +6,7 @@ out. No placement, refcount, free count or price crosses it (ROLE-2, COST-1).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from ninfer_lab.contract.backfill import BackfillQuestion
@@ -16,10 +16,17 @@ from ninfer_lab.contract.candidate import (
     NotReusable,
     SourceDisposition,
 )
-from ninfer_lab.contract.ids import CheckpointRef, OwnerRef
+from ninfer_lab.contract.ids import CheckpointRef, OwnerId, OwnerRef, SequenceHandle
+from ninfer_lab.contract.machine_work import PrefillWork
 from ninfer_lab.contract.plan import ActivationIntent, ResourcePlan
 from ninfer_lab.contract.planning import PlanningSession
 from ninfer_lab.contract.result import OwnerEnd, ResourceResult
+from ninfer_lab.contract.shared_capture import (
+    CaptureIntent,
+    CapturePlan,
+    CaptureSession,
+    SharedCaptureEnd,
+)
 from ninfer_lab.contract.target import Assessment, OwnerOutcome, TargetSketch
 from ninfer_lab.contract.transaction import TransactionHandle
 
@@ -94,6 +101,62 @@ class ProgramApi(Protocol):
 
     def cancel(self, transaction: TransactionHandle) -> None:
         """Asks for the other end; taken at the next stable phase boundary (TXN-4)."""
+        ...
+
+    def prefill_work(
+        self,
+        request: AdmissionRequest,
+        start_tokens: int,
+        end_tokens: int,
+        offers_tokens: Collection[int] = (),
+    ) -> PrefillWork:
+        """The canonical prefill of a part of a prompt, exact (CPT-1).
+
+        Args:
+            offers_tokens: Frontiers at which it would be cut beside those where it must be.
+        """
+        ...
+
+    def is_prefix_of(self, checkpoint: CheckpointRef, handle: SequenceHandle) -> bool:
+        """Whether a checkpoint is exactly the sequence's state at the same frontier (IDN-1)."""
+        ...
+
+    def is_offered(self, handle: SequenceHandle) -> bool:
+        """Whether the sequence stands where a shared prefix was to be offered, and it can be had of
+        its state there.
+        """
+        ...
+
+    def plan_capture(
+        self, handle: SequenceHandle, owners: Sequence[OwnerRef], protected: Collection[OwnerId]
+    ) -> CaptureSession:
+        """Makes the current revision ready for the targets of one capture (CPT-2).
+
+        Args:
+            handle: At an offered frontier.
+            owners: All inactive owners, ascending by id.
+            protected: Those among them that may not give way.
+        """
+        ...
+
+    def seal_capture(self, assessment: Assessment, intent: CaptureIntent) -> CapturePlan:
+        """As `seal`, for a shared owner of a sequence's state.
+
+        Raises:
+            PlanRefused: Infeasible, or assessed at another revision, or the owner is there.
+        """
+        ...
+
+    def start_capture(self, plan: CapturePlan) -> TransactionHandle:
+        """As `start`.
+
+        Raises:
+            PlanRefused: Stale, forged or used before; nothing has happened.
+        """
+        ...
+
+    def advance_capture(self, transaction: TransactionHandle) -> SharedCaptureEnd | None:
+        """As `advance`."""
         ...
 
     def ladder(self, owner: OwnerRef) -> tuple[OwnerOutcome, ...]:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ninfer_lab.contract.candidate import AdmissionCandidate
 from ninfer_lab.contract.checkpoint import CheckpointSummary
 from ninfer_lab.contract.ids import CheckpointRef, OwnerRef, SequenceHandle
+from ninfer_lab.contract.shared_report import SharedCaptureTold
 from ninfer_lab.contract.target import StateTransition
 from ninfer_lab.contract.transaction import TransactionPhase
 
@@ -124,13 +125,21 @@ class CaptureResult(NamedTuple):
 
     Attributes:
         checkpoint: What was captured, if it was.
-        replaced: The older rewrite checkpoint of the lineage that it took the place of.
+        replaced: The older checkpoint of the lineage that it took the place of.
+        shared: What came of the chance to write a shared prefix at the same frontier, if there was
+            one.
     """
 
     outcome: CaptureOutcome
     frontier_tokens: int
     checkpoint: CheckpointSummary | None = None
     replaced: CheckpointRef | None = None
+    shared: SharedCaptureTold | None = None
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether anything was wanted here."""
+        return self.outcome is not CaptureOutcome.NOT_WANTED or self.shared is not None
 
 
 class SequenceEnd(Enum):

@@ -18,10 +18,11 @@ from ninfer_lab.contract.cache_controller import (
     TemporarilyBlocked,
 )
 from ninfer_lab.contract.candidate import AdmissionMoment, AdmissionRequest
-from ninfer_lab.contract.clock import Clock
 from ninfer_lab.contract.errors import InvariantBroken
 from ninfer_lab.contract.ids import LaneId, RequestId
 from ninfer_lab.contract.output import FinishReason
+from ninfer_lab.contract.shared_report import SharedCaptureTold
+from ninfer_lab.engine.capture_boundary import CaptureBoundary
 from ninfer_lab.engine.narration import Narrator
 from ninfer_lab.engine.request import Request
 from ninfer_lab.scheduler.scheduler import BlockedHead, Scheduler
@@ -39,6 +40,7 @@ class AdmissionBoundary:
     """Everything between waiting and Active.
 
     Args:
+        captures: Where a capture's copies are in flight, which is a transition, too.
         requests: The engine's, by id.
         refuse: Concludes a waiting request.
     """
@@ -47,15 +49,16 @@ class AdmissionBoundary:
         self,
         scheduler: Scheduler,
         controller: CacheController,
+        captures: CaptureBoundary,
         narrator: Narrator,
-        clock: Clock,
         requests: Mapping[RequestId, Request],
         refuse: Refuse,
     ) -> None:
         self._scheduler = scheduler
         self._controller = controller
         self._narrator = narrator
-        self._clock = clock
+        self._captures = captures
+        self._clock = captures.clock
         self._requests = requests
         self._refuse = refuse
         self._moments_count = 0
@@ -65,22 +68,25 @@ class AdmissionBoundary:
     @property
     def is_open(self) -> bool:
         """Whether a transition is under way; there is one at a time (INV-9)."""
-        return self._opening is not None
+        return self._opening is not None or self._captures.is_open
 
     def is_opening(self, request: RequestId) -> bool:
         """Whether it is this request's."""
-        return self._opening is not None and self._opening.id == request
+        opening = self._opening is not None and self._opening.id == request
+        return opening or self._captures.is_of(request)
 
     # ── the transition under way ────────────────────────────────────────────────────────────────
 
     def advance(self) -> None:
         """Takes the end of the transition under way, if it has one."""
+        self._captures.advance()
         request = self._opening
         if request is None:
             return
         answer = self._controller.poll()
         if answer is None:
             return
+        assert not isinstance(answer, SharedCaptureTold), "no capture is under way beside it"
         self._opening = None
         self._narrator.transition_ended(request, answer, self._opened_ns, self._clock.now_ns())
         match answer:
@@ -90,14 +96,16 @@ class AdmissionBoundary:
                 self._give_up(request, answer)
 
     def cancel(self) -> None:
-        """The request under way is taken back, at the transition's next stable boundary."""
+        """The request whose transition is under way is taken back: that ends at its next stable
+        boundary.
+        """
         self._controller.cancel_admission()
 
     # ── who is next ─────────────────────────────────────────────────────────────────────────────
 
     def admit(self) -> None:
         """Admits the head as often as there is one to admit, then whom it can spare room for."""
-        assert self._opening is None
+        assert not self.is_open
         self._moments_count += 1
         while (wanted := self._scheduler.next_admission(self._controller.revision)) is not None:
             if not self._try(self._requests[wanted[0]], wanted[1]):

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ninfer_lab.context_cache.resource_manager import (
-    AbortedMaterialization,
-    Materialization,
-    ResourceManager,
-)
+from ninfer_lab.context_cache.materialization import AbortedMaterialization, Materialization
+from ninfer_lab.context_cache.resource_manager import ResourceManager
 from ninfer_lab.contract.cache_controller import (
     Admission,
     AdmissionAborted,
@@ -22,13 +19,14 @@ from ninfer_lab.contract.cache_controller import (
 from ninfer_lab.contract.candidate import AdmissionRequest
 from ninfer_lab.contract.capacity import Occupancy
 from ninfer_lab.contract.ids import RequestId, SequenceHandle, SequenceId
+from ninfer_lab.contract.plan import CaptureOffer
 from ninfer_lab.contract.result import (
     AbortCause,
-    CaptureOutcome,
     CaptureResult,
     SequenceEnd,
     Settlement,
 )
+from ninfer_lab.contract.shared_report import SharedCaptureTold
 from ninfer_lab.contract.work import Cut
 from ninfer_lab.program.program import Program
 
@@ -55,7 +53,9 @@ class CatalogController:
             case _:
                 return answer
 
-    def poll(self) -> Admitted | AdmissionAborted | None:
+    def poll(self) -> Admitted | AdmissionAborted | SharedCaptureTold | None:
+        if self._manager.captures.is_open:
+            return self._manager.captures.poll()
         ended = self._manager.poll()
         match ended:
             case Materialization():
@@ -79,7 +79,12 @@ class CatalogController:
     def _admitted(self, done: Materialization) -> Admitted:
         result = done.result
         self._requests[result.handle.id] = result.candidate.request.request
-        capture = self._program.capture_planned(result.handle)
+        capture = self._offered(
+            result.handle,
+            self._program.captured_at_start(result.handle)
+            or self._capture(result.handle, self._program.capture_offer(result.handle)),
+            starting=True,
+        )
         return Admitted(
             handle=result.handle,
             path=result.candidate.path,
@@ -88,8 +93,18 @@ class CatalogController:
             cow_pages=result.cow_pages,
             evicted=tuple(end.ref.id for end in result.evicted),
             report=done.report,
-            capture=None if capture.outcome is CaptureOutcome.NOT_WANTED else capture,
+            capture=capture if capture.is_telling else None,
         )
+
+    def _offered(
+        self, handle: SequenceHandle, private: CaptureResult, *, starting: bool = False
+    ) -> CaptureResult:
+        """The private-only baseline has been run; now a shared prefix, if one was to be offered."""
+        if not self._program.is_offered(handle):
+            return private
+        request = self._requests[handle.id]
+        shared = self._manager.offer(request, handle, private.frontier_tokens, starting=starting)
+        return private._replace(shared=shared)
 
     def can_run(self, handle: SequenceHandle) -> bool:
         return self._program.can_run(handle)
@@ -104,7 +119,12 @@ class CatalogController:
         return self._program.next_cut(handle)
 
     def on_forward(self, handle: SequenceHandle) -> CaptureResult:
-        return self._program.commit(handle)
+        return self._offered(handle, self._capture(handle, self._program.commit(handle)))
+
+    def _capture(self, handle: SequenceHandle, offer: CaptureOffer | None) -> CaptureResult:
+        """Program offers, policy names the terms, Program captures if there is room."""
+        terms = None if offer is None else self._manager.capture_terms(offer)
+        return self._program.capture(handle, terms)
 
     def on_accept(self, handle: SequenceHandle, token_id: int) -> None:
         self._program.accept(handle, token_id)

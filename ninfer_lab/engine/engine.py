@@ -12,10 +12,7 @@ from collections.abc import Generator
 from itertools import count
 from types import TracebackType
 
-from ninfer_lab.contract.cache_controller import (
-    CacheController,
-    ControllerSnapshot,
-)
+from ninfer_lab.contract.cache_controller import CacheController, ControllerSnapshot
 from ninfer_lab.contract.clock import Clock
 from ninfer_lab.contract.errors import InvariantBroken, NinferLabError
 from ninfer_lab.contract.events import Event
@@ -25,9 +22,10 @@ from ninfer_lab.contract.options import RequestOptions, ResolvedOptions
 from ninfer_lab.contract.output import AcceptedText, FinishReason
 from ninfer_lab.contract.prompt import PromptInput
 from ninfer_lab.contract.recording_options import DECISIONS_ONLY, RecordingOptions
-from ninfer_lab.contract.result import CaptureOutcome, SequenceEnd
+from ninfer_lab.contract.result import SequenceEnd
 from ninfer_lab.contract.work import ForwardStep
 from ninfer_lab.engine.admission_boundary import AdmissionBoundary
+from ninfer_lab.engine.capture_boundary import CaptureBoundary
 from ninfer_lab.engine.interrupts import deferred_interrupts
 from ninfer_lab.engine.machine_waits import computed, wait_for_work_in_flight
 from ninfer_lab.engine.narration import Narrator
@@ -79,8 +77,14 @@ class Engine:
         self._recorder = self._narrator.recorder
         self._ids = count(1)
         self._requests: dict[RequestId, Request] = {}
+        self._captures = CaptureBoundary(controller, self._narrator, clock)
         self._boundary = AdmissionBoundary(
-            self._scheduler, controller, self._narrator, clock, self._requests, self._refuse
+            self._scheduler,
+            controller,
+            self._captures,
+            self._narrator,
+            self._requests,
+            self._refuse,
         )
         self._outcomes = RetainedOutcomes()
         self._broken: BaseException | None = None
@@ -174,8 +178,7 @@ class Engine:
             requests, step.rows, result.drawn_tokens, captures, strict=True
         ):
             request.frontier_tokens = row.cut.end_tokens
-            if capture.outcome is not CaptureOutcome.NOT_WANTED:
-                self._narrator.captured(request, capture, now_ns)
+            self._captures.tried(request, capture, now_ns)
             if token is not None:
                 self._accept(request, token, now_ns)
 

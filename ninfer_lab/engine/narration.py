@@ -26,6 +26,7 @@ from ninfer_lab.contract.events import (
     RequestFinished,
     RequestSubmitted,
     RowRan,
+    SharedCaptureEnded,
     TransitionEnded,
     TransitionEnding,
     TransitionStarted,
@@ -33,6 +34,7 @@ from ninfer_lab.contract.events import (
 from ninfer_lab.contract.output import AcceptedText
 from ninfer_lab.contract.recording_options import RecordingOptions
 from ninfer_lab.contract.result import CaptureResult, OwnerState
+from ninfer_lab.contract.shared_report import SharedCaptureTold
 from ninfer_lab.contract.transaction import TransactionPhase
 from ninfer_lab.contract.work import ForwardResult, ForwardStep
 from ninfer_lab.engine.prefix_memory import PrefixMemory
@@ -173,6 +175,20 @@ class Narrator:
     def captured(self, request: Request, result: CaptureResult, at_ns: int) -> None:
         """A frontier was reached where a checkpoint was wanted."""
         self.recorder.emit(CaptureTried(at_ns=at_ns, request=request.id, result=result))
+        if result.shared is not None:
+            self._remember(request, result.shared)
+
+    def shared_capture_ended(
+        self, request: Request, told: SharedCaptureTold, started_ns: int, at_ns: int
+    ) -> None:
+        """A capture whose copies were in flight is closed."""
+        self.recorder.emit(SharedCaptureEnded(at_ns, request.id, started_ns, told))
+        self._remember(request, told)
+
+    def _remember(self, request: Request, told: SharedCaptureTold) -> None:
+        """A shared prefix that stands may be met by any later prompt."""
+        if told.published is not None:
+            self._memory.remember(request.prompt.tokens[: told.frontier_tokens], (told.published,))
 
     def settled(self, request: Request, published: OwnerState | None, at_ns: int) -> None:
         """An active request has ended; what it computed is remembered, and may have an owner."""

@@ -12,16 +12,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ninfer_lab.contract.candidate import ReusePath as ReusePath
     from ninfer_lab.contract.numerics import Numerics as Numerics
     from ninfer_lab.contract.options import CacheMode as CacheMode
     from ninfer_lab.contract.options import EngineOptions as EngineOptions
     from ninfer_lab.contract.options import RequestOptions as RequestOptions
     from ninfer_lab.contract.options import Sampling as Sampling
     from ninfer_lab.contract.options import SpeculativeBackend as SpeculativeBackend
+    from ninfer_lab.contract.result import SequenceEnd as SequenceEnd
     from ninfer_lab.engine.assembly import TorchParts as TorchParts
     from ninfer_lab.lab import certificates as certificates
     from ninfer_lab.lab import decisions as decisions
     from ninfer_lab.lab import demand_worth as demand_worth
+    from ninfer_lab.lab import designs as designs
     from ninfer_lab.lab import engine_trials as engine_trials
     from ninfer_lab.lab import experiments as experiments
     from ninfer_lab.lab import explain as explain
@@ -31,12 +34,27 @@ if TYPE_CHECKING:
     from ninfer_lab.lab import planner_problems as planner_problems
     from ninfer_lab.lab import prefix_worth as prefix_worth
     from ninfer_lab.lab import regret as regret
+    from ninfer_lab.lab import side_request_donts as side_request_donts
+    from ninfer_lab.lab import side_request_room as side_request_room
+    from ninfer_lab.lab import side_request_ways as side_request_ways
+    from ninfer_lab.lab import side_requests as side_requests
     from ninfer_lab.lab import stories as stories
     from ninfer_lab.lab import tables as tables
     from ninfer_lab.lab import target_graph as target_graph
     from ninfer_lab.lab import transition_trials as transition_trials
     from ninfer_lab.lab import worlds as worlds
     from ninfer_lab.lab import wrong_beliefs as wrong_beliefs
+    from ninfer_lab.lab.calibration.belief_decisions import study_beliefs as study_beliefs
+    from ninfer_lab.lab.calibration.belief_worlds import at_truth as at_truth
+    from ninfer_lab.lab.calibration.belief_worlds import compare_beliefs as compare_beliefs
+    from ninfer_lab.lab.calibration.belief_worlds import comparison_table as comparison_table
+    from ninfer_lab.lab.calibration.beliefs import Belief as Belief
+    from ninfer_lab.lab.calibration.beliefs import published_case as published_case
+    from ninfer_lab.lab.calibration.beliefs import wrong_by as wrong_by
+    from ninfer_lab.lab.calibration.calibrate import CalibrationRequest as CalibrationRequest
+    from ninfer_lab.lab.calibration.calibrate import calibrate as calibrate
+    from ninfer_lab.lab.calibration.first_token import time_first_tokens as time_first_tokens
+    from ninfer_lab.lab.calibration.tensor_bench import believed as believed
     from ninfer_lab.lab.chat import Chat as Chat
     from ninfer_lab.lab.faults.fault import Fault as Fault
     from ninfer_lab.lab.faults.faulty_machine import breaking as breaking
@@ -55,9 +73,13 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.wanted import evicting as evicting
     from ninfer_lab.lab.widgets.ledger_desk import LedgerDesk as LedgerDesk
     from ninfer_lab.lab.widgets.transition_desk import TransitionDesk as TransitionDesk
+    from ninfer_lab.policies.row_ledger import RowStart as RowStart
+    from ninfer_lab.policies.synchronous_design import SynchronousDesign as SynchronousDesign
 
 _HOME_OF_NAME = {
+    "Belief": "lab.calibration.beliefs",
     "CacheMode": "contract.options",
+    "CalibrationRequest": "lab.calibration.calibrate",
     "Chat": "lab.chat",
     "EngineOptions": "contract.options",
     "FactKind": "lab.tiny_model.phrases",
@@ -68,20 +90,33 @@ _HOME_OF_NAME = {
     "LedgerDesk": "lab.widgets.ledger_desk",
     "Numerics": "contract.numerics",
     "RequestOptions": "contract.options",
+    "ReusePath": "contract.candidate",
+    "RowStart": "policies.row_ledger",
     "Sampling": "contract.options",
+    "SequenceEnd": "contract.result",
     "SpeculativeBackend": "contract.options",
+    "SynchronousDesign": "policies.synchronous_design",
     "TorchParts": "engine.assembly",
     "TransitionDesk": "lab.widgets.transition_desk",
     "Wanted": "lab.wanted",
+    "at_truth": "lab.calibration.belief_worlds",
+    "believed": "lab.calibration.tensor_bench",
     "breaking": "lab.faults.faulty_machine",
+    "calibrate": "lab.calibration.calibrate",
+    "compare_beliefs": "lab.calibration.belief_worlds",
+    "comparison_table": "lab.calibration.belief_worlds",
     "demoting": "lab.wanted",
     "evicting": "lab.wanted",
     "fault_table": "lab.faults.trial",
     "open_engine": "lab.serving",
+    "published_case": "lab.calibration.beliefs",
     "read_trace": "lab.traces.reading",
     "replay": "lab.traces.replay",
+    "study_beliefs": "lab.calibration.belief_decisions",
+    "time_first_tokens": "lab.calibration.first_token",
     "tiny_checkpoint": "lab.serving",
     "trained_world": "lab.faults.trained_world",
+    "wrong_by": "lab.calibration.beliefs",
 }
 """Names that notebooks use without their module, and the module below `ninfer_lab` that has
 them.
@@ -91,6 +126,7 @@ _MODULES = (
     "certificates",
     "decisions",
     "demand_worth",
+    "designs",
     "engine_trials",
     "experiments",
     "explain",
@@ -100,6 +136,10 @@ _MODULES = (
     "planner_problems",
     "prefix_worth",
     "regret",
+    "side_request_donts",
+    "side_request_room",
+    "side_request_ways",
+    "side_requests",
     "stories",
     "tables",
     "target_graph",
@@ -109,7 +149,9 @@ _MODULES = (
 )
 
 __all__ = [
+    "Belief",
     "CacheMode",
+    "CalibrationRequest",
     "Chat",
     "EngineOptions",
     "FactKind",
@@ -120,16 +162,26 @@ __all__ = [
     "LedgerDesk",
     "Numerics",
     "RequestOptions",
+    "ReusePath",
+    "RowStart",
     "Sampling",
+    "SequenceEnd",
     "SpeculativeBackend",
+    "SynchronousDesign",
     "TorchParts",
     "TransitionDesk",
     "Wanted",
+    "at_truth",
+    "believed",
     "breaking",
+    "calibrate",
     "certificates",
+    "compare_beliefs",
+    "comparison_table",
     "decisions",
     "demand_worth",
     "demoting",
+    "designs",
     "engine_trials",
     "evicting",
     "experiments",
@@ -141,17 +193,25 @@ __all__ = [
     "open_engine",
     "planner_problems",
     "prefix_worth",
+    "published_case",
     "read_trace",
     "regret",
     "replay",
+    "side_request_donts",
+    "side_request_room",
+    "side_request_ways",
+    "side_requests",
     "stories",
+    "study_beliefs",
     "tables",
     "target_graph",
+    "time_first_tokens",
     "tiny_checkpoint",
     "trained_world",
     "transition_trials",
     "worlds",
     "wrong_beliefs",
+    "wrong_by",
 ]
 
 

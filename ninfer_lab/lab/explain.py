@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import assert_never
 
-from ninfer_lab.contract.candidate import ReusePath
 from ninfer_lab.contract.events import (
     CaptureTried,
     Event,
@@ -23,11 +22,14 @@ from ninfer_lab.contract.events import (
     RequestFinished,
     RequestSubmitted,
     RowRan,
+    SharedCaptureEnded,
     TransitionEnded,
     TransitionEnding,
     TransitionStarted,
 )
 from ninfer_lab.contract.machine_work import MachineWork
+from ninfer_lab.contract.result import CaptureOutcome
+from ninfer_lab.contract.shared_report import SharedCaptureTold
 from ninfer_lab.contract.work import StateAccess
 
 
@@ -64,6 +66,8 @@ def sentence(event: Event) -> str:
             return f"{event.phase.value} forward: {rows}. Now {event.occupancy}"
         case CaptureTried():
             return _captured(event)
+        case SharedCaptureEnded():
+            return f"request {event.request}: {_shared(event.told)}"
         case OwnerPublished():
             kept = ", ".join(map(str, event.checkpoints))
             return f"request {event.request} leaves owner {event.owner} behind: {kept}"
@@ -87,7 +91,7 @@ def _admitted(event: RequestAdmitted) -> str:
     copied = f", copying {event.cow_pages} partial page" if event.cow_pages else ""
     start = (
         "from the root"
-        if event.path is ReusePath.ROOT
+        if event.path.is_root
         else f"from {event.path.value}, {event.reuse_tokens} tokens in, by {event.state.value}"
     )
     return f"request {event.request} becomes active in lane {event.lane} {start}{copied}{gone}"
@@ -125,13 +129,27 @@ def _row(row: RowRan) -> str:
 
 def _captured(event: CaptureTried) -> str:
     result = event.result
-    if result.checkpoint is None:
-        return (
-            f"request {event.request} wanted a checkpoint at {result.frontier_tokens}"
-            f" and skipped it: {result.outcome.value}"
+    said = []
+    if result.checkpoint is not None:
+        instead = "" if result.replaced is None else f" in place of checkpoint {result.replaced.id}"
+        said.append(f"captures {result.checkpoint}{instead}")
+    elif result.outcome is not CaptureOutcome.NOT_WANTED:
+        said.append(
+            f"wanted a checkpoint at {result.frontier_tokens} and skipped it:"
+            f" {result.outcome.value}"
         )
-    instead = "" if result.replaced is None else f" in place of checkpoint {result.replaced.id}"
-    return f"request {event.request} captures {result.checkpoint}{instead}"
+    if result.shared is not None:
+        said.append(_shared(result.shared))
+    return f"request {event.request} {'; '.join(said)}"
+
+
+def _shared(told: SharedCaptureTold) -> str:
+    """What came of a chance to write a shared prefix, with the terms of the best scenario."""
+    where = f"shared prefix at {told.frontier_tokens}: {told.outcome.value}"
+    gains = [scenario for scenario in told.scenarios if scenario.gain is not None]
+    shown = told.scenario or next(iter(gains), None)
+    gone = f", releasing {len(told.evicted)} owners" if told.evicted else ""
+    return f"{where}{gone}" + ("" if shown is None else f" ({shown})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

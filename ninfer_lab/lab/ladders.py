@@ -102,10 +102,12 @@ def _owner_ladder(decision: Decision, owner: int) -> OwnerLadder:
     below = merged(way_down(session, owner, choice, valuation.own_loss_ns))
     rungs = [(STAYS, RungKind.KEEP, RungKind.KEEP.value)]
     rungs += [(rung.choice, rung.kind, str(rung)) for rung in (*above, *below)]
+    retention = decision.posed.worth(session.owners[owner].id).retention
+    assert retention is not None, "a written-down decision has private owners alone"
     identity = session.identity(target.candidate)
     return OwnerLadder(
         owner=session.owners[owner].id,
-        retention=decision.posed.worth(session.owners[owner].id).retention,
+        retention=retention,
         rungs=tuple(
             LadderRung(
                 kind=kind,

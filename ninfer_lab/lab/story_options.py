@@ -15,7 +15,14 @@ from ninfer_lab.contract.options import ContextCache, EngineOptions, Speculative
 from ninfer_lab.lab.story import StoryError
 from ninfer_lab.lab.story_fields import Block, Field
 
-_SWITCHES = ("kv_lease_growth", "backfill", "recency_eviction")
+_SWITCHES = (
+    "kv_lease_growth",
+    "backfill",
+    "recency_eviction",
+    "endpoint_anchors",
+    "automatic_markers_take_surplus",
+    "recycles_shared_prefixes",
+)
 _BACKEND_LAG = "backend_lag_tokens"
 """Stands for the backend: there is one if this is written."""
 _BACKEND_CAPACITY = "backend_kv_capacity_tokens"

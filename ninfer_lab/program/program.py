@@ -7,7 +7,7 @@ machine is a protocol. Source: spec ROLE-3, REV, TXN-1, TXN-2, ACT.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import count
 
 from ninfer_lab.contract.backfill import BackfillQuestion
@@ -33,9 +33,16 @@ from ninfer_lab.contract.ids import (
     TransactionId,
 )
 from ninfer_lab.contract.machine_api import MachineApi
-from ninfer_lab.contract.options import ResolvedOptions, pages_of_tokens
+from ninfer_lab.contract.machine_work import PrefillWork
+from ninfer_lab.contract.options import ResolvedOptions
 from ninfer_lab.contract.placement import LedgerSnapshot, RowTable
-from ninfer_lab.contract.plan import ActivationIntent, ResourcePlan
+from ninfer_lab.contract.plan import (
+    ActivationIntent,
+    CaptureOffer,
+    CaptureTerms,
+    PlannedCapture,
+    ResourcePlan,
+)
 from ninfer_lab.contract.result import (
     CaptureOutcome,
     CaptureResult,
@@ -44,23 +51,27 @@ from ninfer_lab.contract.result import (
     SequenceEnd,
     Settlement,
 )
+from ninfer_lab.contract.shared_capture import CaptureIntent, CapturePlan, SharedCaptureEnd
 from ninfer_lab.contract.target import Assessment, OwnerOutcome, TargetSketch
 from ninfer_lab.contract.transaction import TransactionHandle
 from ninfer_lab.contract.work import Cut
+from ninfer_lab.program.capture_desk import CaptureDesk
 from ninfer_lab.program.execution.forward_step import begin_cut, commit_cut
 from ninfer_lab.program.execution.growth_lease import lease, wanted_lease
 from ninfer_lab.program.planning.backfill_proof import head_keeps_its_room
+from ninfer_lab.program.planning.capture_projection import ProgramCaptureSession
 from ninfer_lab.program.planning.exact_identity import compare
-from ninfer_lab.program.planning.explanation import Explainer
+from ninfer_lab.program.planning.explanation import explained
 from ninfer_lab.program.planning.ladder import ladder
 from ninfer_lab.program.planning.ledger_readied import LedgerReadied
 from ninfer_lab.program.planning.named_owners import require_current, require_destination
 from ninfer_lab.program.planning.planning_session import ProgramSession
-from ninfer_lab.program.planning.resource_projection import entitled_tokens
-from ninfer_lab.program.storage.active_sequence import ActiveSequence
+from ninfer_lab.program.planning.resource_projection import fits_alone
+from ninfer_lab.program.planning.transfer_work import prefill_between
 from ninfer_lab.program.storage.ledger import Ledger
-from ninfer_lab.program.transactions.capture import capture
+from ninfer_lab.program.transactions.capture import CaptureOrder, capture
 from ninfer_lab.program.transactions.proven_plan import ProvenPlan
+from ninfer_lab.program.transactions.running_capture import RunningCapture
 from ninfer_lab.program.transactions.running_transaction import RunningTransaction
 from ninfer_lab.program.transactions.settlement import settle
 
@@ -74,9 +85,10 @@ class Program:
         self._ledger = Ledger(options.capacity, options.max_concurrency)
         self._resource_revision = 0
         self._sealed: dict[PlanId, ResourcePlan] = {}
-        self._running: RunningTransaction | None = None
+        self._running: RunningTransaction | RunningCapture | None = None
         self._ids: Iterator[int] = count(1)
         self._readied: LedgerReadied | None = None
+        self._captures = CaptureDesk(self._ledger, self._ids)
 
     @property
     def resource_revision(self) -> int:
@@ -127,17 +139,7 @@ class Program:
             PlanRefused: Assessed at another revision.
         """
         self._require_current("assessment", assessment)
-        target = assessment.target
-        projector = self._ready().projector
-        projected = projector.candidate(target.candidate)
-        explainer = Explainer(
-            projector,
-            projected,
-            target.outcomes,
-            projected.project(target.outcomes),
-            target.candidate.request.request,
-        )
-        return tuple(explainer.explain(str(target), v) for v in assessment.violations)
+        return explained(self._ready().projector, assessment)
 
     def ladder(self, owner: OwnerRef) -> tuple[OwnerOutcome, ...]:
         return ladder(self._ledger, self._ledger.continuations.require(owner))
@@ -147,12 +149,7 @@ class Program:
         return self._ledger.exclusive(owner)
 
     def can_ever_run(self, request: AdmissionRequest) -> bool:
-        tokens = entitled_tokens(request, self._options)
-        capacity, coverage = self._options.capacity, self._options.coverage_tokens
-        return all(
-            pages_of_tokens(coverage(pool, tokens)) <= capacity.device_pages(pool)
-            for pool in capacity.pools
-        )
+        return fits_alone(request, self._options)
 
     def prove_backfill(self, proof: BackfillQuestion) -> bool:
         self._require_current("backfill", proof.borrower)
@@ -200,11 +197,23 @@ class Program:
 
     def advance(self, transaction: TransactionHandle) -> ResourceResult | None:
         running = self._transaction(transaction)
+        assert isinstance(running, RunningTransaction)
         result = running.advance()
         if result is not None:
-            self._running = None
-            self._resource_revision = result.resource_revision
+            self._close(result.resource_revision)
         return result
+
+    def advance_capture(self, transaction: TransactionHandle) -> SharedCaptureEnd | None:
+        running = self._transaction(transaction)
+        assert isinstance(running, RunningCapture)
+        result = running.advance()
+        if result is not None:
+            self._close(result.resource_revision)
+        return result
+
+    def _close(self, resource_revision: int) -> None:
+        """The transition has its result."""
+        self._running, self._resource_revision = None, resource_revision
 
     def cancel(self, transaction: TransactionHandle) -> None:
         self._transaction(transaction).cancel()
@@ -227,7 +236,18 @@ class Program:
                 "REV-1 revision", f"{plan.assessment} does not hold at its own revision"
             )
         handle = SequenceHandle(id=SequenceId(next(self._ids)), lane=plan.intent.lane)
-        return ProvenPlan(plan=plan, lineage=projected.lineage, post=projected.post, handle=handle)
+        intent, start_tokens = plan.intent, plan.assessment.target.candidate.reuse_tokens
+        at_start = None
+        if intent.terms_at_start is not None:
+            planned = next(c for c in intent.captures if c.frontier_tokens == start_tokens)
+            at_start = self._order(planned, intent.terms_at_start)
+        return ProvenPlan(
+            plan=plan,
+            lineage=projected.lineage,
+            post=projected.post,
+            handle=handle,
+            capture_at_start=at_start,
+        )
 
     def _require_current(self, what: str, assessment: Assessment) -> None:
         if assessment.resource_revision != self._resource_revision:
@@ -237,10 +257,45 @@ class Program:
                 legal=f"{self._resource_revision}: assess again at the current revision",
             )
 
-    def _transaction(self, handle: TransactionHandle) -> RunningTransaction:
+    def _transaction(self, handle: TransactionHandle) -> RunningTransaction | RunningCapture:
         if self._running is None or self._running.id != handle.id:
             raise PlanRefused("transaction", found=handle, legal="the one that is open")
         return self._running
+
+    # ── a shared prefix, at a sequence's frontier ───────────────────────────────────────────────
+
+    def prefill_work(
+        self,
+        request: AdmissionRequest,
+        start_tokens: int,
+        end_tokens: int,
+        offers_tokens: Collection[int] = (),
+    ) -> PrefillWork:
+        return prefill_between(self._options, request, start_tokens, end_tokens, offers_tokens)
+
+    def is_prefix_of(self, checkpoint: CheckpointRef, handle: SequenceHandle) -> bool:
+        return self._captures.is_prefix_of(checkpoint, self._ledger.sequence(handle))
+
+    def is_offered(self, handle: SequenceHandle) -> bool:
+        return self._captures.is_offered(handle)
+
+    def plan_capture(
+        self, handle: SequenceHandle, owners: Sequence[OwnerRef], protected: Collection[OwnerId]
+    ) -> ProgramCaptureSession:
+        sequence = self._ledger.sequence(handle)
+        return ProgramCaptureSession(self._ready(), sequence, owners, protected)
+
+    def seal_capture(self, assessment: Assessment, intent: CaptureIntent) -> CapturePlan:
+        self._require_current("assessment", assessment)
+        return self._captures.seal(assessment, intent)
+
+    def start_capture(self, plan: CapturePlan) -> TransactionHandle:
+        self._require_current("plan", plan.assessment)
+        self._require_no_transition("a capture")
+        proven = self._captures.take(plan, self._ready())
+        id, self._readied = TransactionId(next(self._ids)), None
+        self._running = RunningCapture(id, proven, self._ledger, self._machine, self._options)
+        return TransactionHandle(id=id)
 
     # ── inactive owners ─────────────────────────────────────────────────────────────────────────
 
@@ -260,8 +315,12 @@ class Program:
         if self._running is None:
             return True
         sequence = self._ledger.sequence(handle)
+        if isinstance(self._running, RunningCapture) and self._running.reads(sequence):
+            return False
         end_tokens = sequence.next_end_tokens(self._options.prefill_chunk_tokens)
-        captures = any(c.frontier_tokens == end_tokens for c in sequence.captures)
+        captures = end_tokens in sequence.offers_tokens or any(
+            c.frontier_tokens == end_tokens for c in sequence.captures
+        )
         growing = wanted_lease(self._options, sequence) is not None
         return not (sequence.pinned_read or captures or growing)
 
@@ -285,34 +344,50 @@ class Program:
         sequence = self._ledger.sequence(handle)
         return begin_cut(self._ledger, self._machine, sequence, self._options)
 
-    def commit(self, handle: SequenceHandle) -> CaptureResult:
-        """The cut given out last has run; captures here if that was planned."""
+    def commit(self, handle: SequenceHandle) -> CaptureOffer | None:
+        """The cut given out last has run.
+
+        Returns:
+            What could be captured at the frontier that it has reached.
+        """
         sequence = self._ledger.sequence(handle)
         if commit_cut(self._ledger, sequence):
             self._require_no_transition("the end of a Fork pin")
             self._resource_revision += 1
-        return self._capture_planned(sequence)
+        return sequence.capture_offer()
 
     def accept(self, handle: SequenceHandle, token_id: int) -> None:
         """A drawn token joins the exact history."""
         self._ledger.sequence(handle).output.append(token_id)
 
-    def capture_planned(self, handle: SequenceHandle) -> CaptureResult:
-        """Captures the checkpoint planned at the current frontier, if one is and there is room."""
-        return self._capture_planned(self._ledger.sequence(handle))
+    def capture_offer(self, handle: SequenceHandle) -> CaptureOffer | None:
+        """What could be captured at the frontier where a sequence is."""
+        return self._ledger.sequence(handle).capture_offer()
 
-    def _capture_planned(self, sequence: ActiveSequence) -> CaptureResult:
-        planned = sequence.planned_capture()
-        if planned is None or sequence.pinned_read:
-            return CaptureResult(
-                outcome=CaptureOutcome.NOT_WANTED, frontier_tokens=sequence.frontier_tokens
-            )
+    def captured_at_start(self, handle: SequenceHandle) -> CaptureResult | None:
+        """What the admission itself has captured where the sequence starts."""
+        return self._ledger.sequence(handle).captured_at_start
+
+    def capture(self, handle: SequenceHandle, terms: CaptureTerms | None) -> CaptureResult:
+        """Takes the offer at a sequence's frontier up, if there is room.
+
+        Args:
+            terms: `None` where nothing was offered.
+        """
+        sequence = self._ledger.sequence(handle)
+        if terms is None:
+            return CaptureResult(CaptureOutcome.NOT_WANTED, sequence.frontier_tokens)
         self._require_no_transition("a capture")
-        checkpoint = CheckpointId(next(self._ids))
-        result = capture(self._ledger, self._machine, self._options, sequence, planned, checkpoint)
+        offer = sequence.capture_offer()
+        assert offer is not None, "only what is offered can be captured"
+        order = self._order(offer.planned, terms)
+        result = capture(self._ledger, self._machine, sequence, order)
         if result.outcome is CaptureOutcome.CAPTURED or result.replaced is not None:
             self._resource_revision += 1
         return result
+
+    def _order(self, planned: PlannedCapture, terms: CaptureTerms) -> CaptureOrder:
+        return CaptureOrder.of(self._options, planned, terms, CheckpointId(next(self._ids)))
 
     def finish(self, handle: SequenceHandle, end: SequenceEnd) -> Settlement:
         """Terminal settlement (ACT-5)."""

@@ -74,6 +74,7 @@ def ended(world: EngineWorld) -> Admitted | AdmissionAborted:
         arrival_ns = world.machine.next_completion_ns()
         assert arrival_ns is not None
         world.machine.clock.wait_until(arrival_ns)
+    assert isinstance(end, Admitted | AdmissionAborted), "nobody captures here"
     return end
 
 

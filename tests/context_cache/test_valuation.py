@@ -31,7 +31,7 @@ def from_scratch_ns(posed: Problem, price: PriceWork, target: TargetHandle) -> t
             ]
             for state in (identity, target)
         )
-        loss_ns += private_loss_ns(posed.worth(ref.id).retention.weight, before, after)
+        loss_ns += private_loss_ns(posed.worth(ref.id).weight, before, after)
     return price(session.judge(target).work), loss_ns
 
 

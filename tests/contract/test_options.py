@@ -277,3 +277,16 @@ def test_a_request_says_at_least_one_token_and_no_empty_stop() -> None:
         RequestOptions(max_output_tokens=0)
     with pytest.raises(OptionsError, match=r"request\.stop_strings"):
         RequestOptions(stop_strings=("a", ""))
+
+
+def test_the_shared_catalog_has_room_for_all_that_one_request_can_prepare() -> None:
+    # spec: SHR-5
+    assert EngineOptions().resolve().max_shared_prefixes == 7
+    assert EngineOptions(max_concurrency=8).resolve().max_shared_prefixes == 8
+    assert EngineOptions(max_shared_prefixes=4).resolve().max_shared_prefixes == 4
+    assert EngineOptions(max_shared_prefixes=0).resolve().max_shared_prefixes == 0
+    assert EngineOptions(context_cache=OFF).resolve().max_shared_prefixes == 0
+    with pytest.raises(OptionsError, match=r"max_shared_prefixes.*DISABLED"):
+        EngineOptions(context_cache=OFF, max_shared_prefixes=1).resolve()
+    with pytest.raises(OptionsError, match=r"options\.max_shared_prefixes"):
+        EngineOptions(max_shared_prefixes=-1).resolve()

@@ -17,6 +17,7 @@ from ninfer_lab.contract.prompt import (
     Tool,
     ToolCall,
 )
+from ninfer_lab.contract.shared_prefix import Evidence, SharedCandidate
 from ninfer_lab.contract.token_span import TokenSpan
 
 CLOSURE, REPLAY = RewriteKind.TURN_CLOSURE, RewriteKind.RESPONSE_REPLAY
@@ -27,6 +28,7 @@ def prepared(
     ends: tuple[int, ...] = (),
     cuts: tuple[int, ...] = (),
     rewrites: tuple[tuple[RewriteKind, int], ...] = (),
+    shared: tuple[int, ...] = (),
 ) -> PreparedPrompt:
     """Ten tokens with the positions given."""
     return PreparedPrompt(
@@ -36,6 +38,10 @@ def prepared(
         rewrite_execution_frontiers=cuts,
         rewrite_boundaries=tuple(
             RewriteBoundary(kind=kind, frontier_tokens=frontier) for kind, frontier in rewrites
+        ),
+        shared_candidates=tuple(
+            SharedCandidate(frontier_tokens=frontier, evidence=Evidence.ENGINE_OBSERVED)
+            for frontier in shared
         ),
     )
 
@@ -59,6 +65,13 @@ def test_execution_frontiers_lie_strictly_inside_and_rise(  # spec: IDN-3
 def test_message_boundaries_rise_up_to_the_end(ends: tuple[int, ...]) -> None:
     with pytest.raises(InvariantBroken, match="message boundaries"):
         prepared(ends=ends)
+
+
+@pytest.mark.parametrize("shared", [(0,), (11,), (3, 3), (5, 2)])
+def test_shared_candidates_rise_up_to_the_end(shared: tuple[int, ...]) -> None:
+    with pytest.raises(InvariantBroken, match="shared candidates"):
+        prepared(shared=shared)
+    assert len(prepared(shared=(3, 10)).shared_candidates) == 2
 
 
 def test_a_rewrite_boundary_is_a_cut_and_stands_once() -> None:  # spec: OWN-4

@@ -49,9 +49,16 @@ def test_the_target_table_names_the_winner_and_why_the_others_lost(engine: Engin
     table = tables.targets(engine.events)
     for request in (1, 2, 3):
         assert table.filter(table["request"] == request)["chosen"].sum() == 1
-    lost = table.filter(~table["chosen"])
-    assert lost["verdict"].str.contains("device state slots: 3 used > 2 there are").all()
-    won = table.filter(table["chosen"])
+    won, lost = table.filter(table["chosen"]), table.filter(~table["chosen"])
+    for request in (2, 3):
+        (winner,) = won.filter(request=request).rows(named=True)
+        for each in lost.filter(request=request).rows(named=True):
+            if each["verdict"] == "fits":
+                dearer = each["now_ms"] + each["loss_ms"]
+                assert dearer >= winner["now_ms"] + winner["loss_ms"]
+            elif each["verdict"] != "no catalog slot":
+                assert "device state slots: 3 used > 2 there are" in each["verdict"]
+    assert (lost["verdict"] != "fits").any()
     assert won["degraded_owners"].to_list() == [0, 1, 1]
     assert (won["moved_bytes"] > 0).to_list() == [False, True, True]
 
@@ -67,7 +74,7 @@ def test_the_stage_table_holds_every_stage_of_every_plan(engine: Engine) -> None
     assert table["fits"].all()
     host = told.filter(told["axis"] == Axis.HOST_STATE.value)
     reserved = dict(zip(host["stage"], host["reserved"], strict=True))
-    assert reserved[StageName.DEMOTION_RESERVED.value] == 2
+    assert reserved[StageName.DEMOTION_RESERVED.value] == 1
     assert reserved[StageName.DEMOTED.value] == 0
 
 
@@ -86,8 +93,7 @@ def test_the_checkpoint_table_is_the_ledger(engine: Engine) -> None:
     assert table["state_slot"].to_list() == [images[c.image].device_slot for c in placed]
     assert table["host_slot"].to_list() == [images[c.image].host_slot for c in placed]
     demoted = table.filter(table["owner"] == 2)
-    assert demoted["state_slot"].null_count() == demoted["host_pages"].sum() == len(demoted) == 2
-    assert set(demoted["pages"]) == {"–"}
+    assert demoted["state_slot"].null_count() == demoted["host_slot"].count() == len(demoted) == 1
     assert table["frontier_tokens"].to_list() == [c.summary.frontier_tokens for c in placed]
 
 

@@ -44,7 +44,7 @@ def test_random_clients_meet_most_causes() -> None:
         MissCause.NEVER_CAPTURED.value,
         MissCause.MOVED_ON.value,
         MissCause.NOT_ALLOWED.value,
-        MissCause.SLOT_EVICTED.value,
+        MissCause.STATE_EVICTED.value,
         MissCause.BLOCKED.value,
     } <= met
     assert MissCause.NOT_RECORDED.value not in met

@@ -1,10 +1,12 @@
 """Wrong versions of scheduler, manager and engine, each with the test that must catch it.
 
-Program's own are in `program.mutants_of_states` and `program.mutants_of_transitions`.
+Those of private anchors are in `context_cache.mutants_of_anchors`, Program's own in
+`program.mutants_of_states` and `program.mutants_of_transitions`.
 """
 
 from __future__ import annotations
 
+from context_cache import mutants_of_anchors
 from engine import test_admission_boundary as boundary
 from engine import test_backfill as backfill
 from engine import test_growth_lease as leases
@@ -287,4 +289,4 @@ ENGINE = (
     ),
 )
 
-MUTANTS = (*MANAGER, *SCHEDULER, *ENGINE)
+MUTANTS = (*MANAGER, *SCHEDULER, *ENGINE, *mutants_of_anchors.MUTANTS)

@@ -13,10 +13,12 @@ from enum import Enum
 from ninfer_lab.contract.errors import PromptError
 from ninfer_lab.contract.events import RequestAdmitted, RequestFinished
 from ninfer_lab.contract.ids import RequestId
-from ninfer_lab.contract.options import CacheMode, EngineOptions
+from ninfer_lab.contract.options import CacheMode, EngineOptions, RequestPurpose
 from ninfer_lab.contract.output import FinishReason
 from ninfer_lab.contract.prompt import PreparedPrompt, RewriteKind
-from ninfer_lab.lab.laws import check_laws
+from ninfer_lab.contract.shared_prefix import Evidence, SharedCandidate
+from ninfer_lab.engine.assembly import ControllerFactory, catalog_design
+from ninfer_lab.lab.laws import Law, check_laws
 from simulation.content_machine import answer_to
 from simulation.engine_world import STEPS_LIMIT, EngineWorld, engine_world, prepared
 from simulation.watched_controller import Watch
@@ -28,6 +30,10 @@ OPENER_TOKENS = 2
 """What a template writes to let the answer begin."""
 
 
+HEAD_TOKENS = 30
+"""Where the structure of every prompt ends that is long enough."""
+
+
 class Sequel(Enum):
     """How a next request of a conversation relates to the one before."""
 
@@ -37,6 +43,8 @@ class Sequel(Enum):
     """Only the beginning of the answer comes back."""
     REWRITE = "rewrite"
     """Everything after the turn closure is new."""
+    EARLIER = "earlier"
+    """The last third of what was asked is new, so that only an older point can be shared."""
     AGAIN = "again"
     """The same prompt once more."""
 
@@ -57,11 +65,17 @@ class Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What a client asks beside the prompt."""
+    """What a client asks beside the prompt.
+
+    Attributes:
+        anchors: Frontiers proposed as private anchors, ascending; those beyond the prompt are not.
+    """
 
     output: int
     session: str | None
     mode: CacheMode = CacheMode.READ_WRITE
+    anchors: tuple[int, ...] = ()
+    purpose: RequestPurpose = RequestPurpose.CONVERSATION
 
 
 def stem(number: int, tokens: int) -> list[int]:
@@ -85,6 +99,24 @@ def turn(tokens: list[int], *, cuts: tuple[int, ...], closure: int | None) -> Pr
     )
 
 
+def sharing(prompt: PreparedPrompt) -> PreparedPrompt:
+    """The prompt as its frontend would offer it: its structure ends where all of one stem do, the
+    whole is looked at, and now and then its caller declares a boundary in the middle.
+    """
+    end = len(prompt.tokens)
+    evidence = {end: Evidence.ENGINE_OBSERVED}
+    if end > HEAD_TOKENS:
+        evidence[HEAD_TOKENS] = Evidence.ENGINE_STRUCTURAL
+    if end % 5 == 0:
+        evidence[end // 2] = evidence.get(end // 2, Evidence(0)) | Evidence.EXPLICIT_BOUNDARY
+    return replace(
+        prompt,
+        shared_candidates=tuple(
+            SharedCandidate(frontier_tokens=at, evidence=evidence[at]) for at in sorted(evidence)
+        ),
+    )
+
+
 class Fault(Enum):
     """What the device can give up at."""
 
@@ -99,7 +131,11 @@ class Story:
     Args:
         options: The engine's.
         lease_window_tokens: See `engine_world`.
+        endpoint_gain_tokens: See `engine_world`.
         watch: How often laws and contents are looked at; at the least after every step.
+        design: Of the cache.
+        without: Laws that the design does not hold to.
+        shares: Whether prompts are offered to be shared.
 
     Attributes:
         steps_count: Worker cycles so far.
@@ -110,11 +146,22 @@ class Story:
         options: EngineOptions,
         *,
         lease_window_tokens: int | None = None,
+        endpoint_gain_tokens: int | None = None,
         watch: Watch = Watch.EVERY_CALL,
+        design: ControllerFactory = catalog_design,
+        without: frozenset[type[Law]] = frozenset(),
+        shares: bool = False,
     ) -> None:
+        self._shares = shares
         self.world: EngineWorld = engine_world(
-            options, lease_window_tokens=lease_window_tokens, watch=watch
+            options,
+            lease_window_tokens=lease_window_tokens,
+            endpoint_gain_tokens=endpoint_gain_tokens,
+            watch=watch,
+            design=design,
+            without=without,
         )
+        self._without = without
         self.told: list[Told] = []
         self.refused_count = 0
         self.steps_count = 0
@@ -152,6 +199,10 @@ class Story:
                 tokens, closure = [*tokens, *half, *fresh], len(tokens) + len(half)
             case Sequel.REWRITE:
                 tokens = [*tokens[:closure], *fresh]
+            case Sequel.EARLIER:
+                at = len(tokens) * 2 // 3
+                tokens, closure = [*tokens[:at], *fresh], None
+                cuts = tuple(cut for cut in cuts if cut <= at)
             case Sequel.AGAIN:
                 pass
         if len(tokens) < self._context_tokens:
@@ -221,9 +272,18 @@ class Story:
             return list(answer_to(told.prompt.tokens, wish.output))
 
     def _submit(self, prompt: PreparedPrompt, wish: Wish) -> None:
+        inside = tuple(at for at in wish.anchors if at < len(prompt.tokens))
+        prompt = replace(
+            prompt, private_anchors=prepared(prompt.tokens, anchors=inside).private_anchors
+        )
+        prompt = sharing(prompt) if self._shares else prompt
         try:
             request = self.world.submit(
-                prompt, output=wish.output, session=wish.session, mode=wish.mode
+                prompt,
+                output=wish.output,
+                session=wish.session,
+                mode=wish.mode,
+                purpose=wish.purpose,
             )
         except PromptError:
             self.refused_count += 1  # the queue is full: nothing else is wrong with a prompt here
@@ -251,7 +311,7 @@ class Story:
             self._require_right(told)
         assert held.ledger.sequences == ()
         assert not any(use.reserved_count for use in held.ledger.occupancy.axes)
-        check_laws(held, self.world.engine.options)
+        check_laws(held, self.world.engine.options, without=self._without)
 
     def _require_right(self, told: Told) -> None:
         """What was answered is what the machine says to this prompt alone."""

@@ -13,6 +13,7 @@ from ninfer_lab.contract.errors import InvariantBroken
 from ninfer_lab.contract.events import TransitionEnding
 from ninfer_lab.contract.output import FinishReason
 from ninfer_lab.contract.result import CaptureOutcome
+from ninfer_lab.contract.shared_report import CaptureForm, SharedOutcome, SlotSource
 from ninfer_lab.contract.target import StateTransition
 from ninfer_lab.contract.transaction import TransactionPhase
 from ninfer_lab.contract.work import StateAccess
@@ -37,6 +38,11 @@ WANTED = (
     ReusePath.PRIVATE_ENDPOINT,
     ReusePath.PRIVATE_TURN_CLOSURE,
     ReusePath.PRIVATE_RESPONSE_REPLAY,
+    ReusePath.SHARED_STABLE_PREFIX,
+    *CaptureForm,
+    *SlotSource,
+    *SharedOutcome,
+    "shared under pressure",
     FinishReason.LENGTH,
     FinishReason.CANCELLED,
     FinishReason.FAILED,
@@ -59,6 +65,16 @@ WANTED = (
     "batch",
     "forward beside a transition",
 )
+SELDOM = (
+    ReusePath.PRIVATE_LONG_ANCHOR,
+    "anchor beside its conversation",
+    "anchor in its place",
+    "anchor at the start",
+    "replaced anchor",
+)
+"""Where only engines with room get to."""
+SELDOM_VISITS_COUNT = 10
+
 LANES = tuple(f"{lanes} lanes" for lanes in range(1, 9))
 
 
@@ -77,6 +93,12 @@ def test_no_law_is_broken_and_everybody_is_served(everywhere: tuple[Places, int]
 @pytest.mark.parametrize("place", WANTED, ids=str)
 def test_streams_get_there(everywhere: tuple[Places, int], place: object) -> None:
     assert everywhere[0][place] >= VISITS_COUNT, dict(everywhere[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", SELDOM, ids=str)
+def test_streams_get_there_now_and_then(everywhere: tuple[Places, int], place: object) -> None:
+    assert everywhere[0][place] >= SELDOM_VISITS_COUNT, dict(everywhere[0])
 
 
 @pytest.mark.slow

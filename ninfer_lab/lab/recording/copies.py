@@ -7,7 +7,8 @@ Source: spec RCD-1, COST-2.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 import polars as pl
 
@@ -16,6 +17,7 @@ from ninfer_lab.contract.events import (
     CaptureTried,
     Event,
     RequestAdmitted,
+    SharedCaptureEnded,
     TransitionEnded,
 )
 from ninfer_lab.contract.machine_work import (
@@ -25,6 +27,7 @@ from ninfer_lab.contract.machine_work import (
     TransferPhase,
 )
 from ninfer_lab.contract.options import PAGE_TOKENS, KvPageBytes, ResolvedOptions
+from ninfer_lab.contract.shared_report import SharedCaptureTold
 
 _TRANSFERS = {
     "request": pl.Int64,
@@ -40,6 +43,14 @@ _WHY = {
     (TransferPhase.PRESSURE_TO_HOST, TransferDirection.D2H): "what victims keep is saved to Host",
     (TransferPhase.CANDIDATE, TransferDirection.H2D): "the source is restored",
     (TransferPhase.CANDIDATE, TransferDirection.D2D): "tail for a new writer at activation",
+}
+
+_WHY_SHARED = {
+    **_WHY,
+    (TransferPhase.CANDIDATE, TransferDirection.D2H): "a shared prefix is kept on the Host",
+    (TransferPhase.CANDIDATE, TransferDirection.D2D): (
+        "tail for the writer that goes on after a capture"
+    ),
 }
 
 
@@ -63,10 +74,15 @@ def transfers(
             case TransitionEnded() if event.report is not None:
                 crossing = (batch for batch in event.work.transfers if batch.crosses_tiers)
                 rows += [_batch_row(event, batch) for batch in crossing]
-            case CaptureTried() if event.result.checkpoint is not None:
-                tails = _partial_tails(event.result.frontier_tokens, options)
-                if tails:
-                    rows.append(_tails_row(event, tails, page_bytes))
+            case CaptureTried():
+                if event.result.checkpoint is not None:
+                    tails = _partial_tails(event.result.frontier_tokens, options)
+                    if tails:
+                        rows.append(_tails_row(event, tails, page_bytes))
+                if event.result.shared is not None and event.result.shared.is_final:
+                    rows += _shared_rows(event, event.result.shared)
+            case SharedCaptureEnded():
+                rows += _shared_rows(event, event.told)
             case _:
                 continue
     return pl.DataFrame(rows, schema=_TRANSFERS)
@@ -111,12 +127,24 @@ def transitions(events: Iterable[Event]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=_TRANSITIONS)
 
 
-def _batch_row(event: RequestAdmitted | TransitionEnded, batch: TransferBatch) -> dict[str, object]:
+def _shared_rows(
+    event: CaptureTried | SharedCaptureEnded, told: SharedCaptureTold
+) -> list[dict[str, object]]:
+    """The copies of a capture that was carried out, or asked for and given up."""
+    batches = () if told.work is None else told.work.transfers
+    return [_batch_row(event, batch, _WHY_SHARED) for batch in batches]
+
+
+def _batch_row(
+    event: RequestAdmitted | TransitionEnded | CaptureTried | SharedCaptureEnded,
+    batch: TransferBatch,
+    why: Mapping[tuple[TransferPhase, TransferDirection], str] = MappingProxyType(_WHY),
+) -> dict[str, object]:
     return {
         "request": event.request,
         "at_ms": event.at_ns / 1e6,
         "direction": batch.direction.value,
-        "why": _WHY[batch.phase, batch.direction],
+        "why": why[batch.phase, batch.direction],
         # Within the Device only tails are copied, each by itself; between the tiers images go, too.
         "pages": None if batch.crosses_tiers else batch.operation_count,
         "operations": batch.operation_count,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from ninfer_lab.contract.candidate import SourceDisposition
+from ninfer_lab.contract.candidate import ReusePath, SourceDisposition
 from ninfer_lab.contract.capacity import Axis
 from ninfer_lab.contract.checkpoint import CheckpointSummary
 from ninfer_lab.contract.events import (
@@ -19,10 +19,12 @@ from ninfer_lab.contract.events import (
     OwnerPublished,
     RequestAdmitted,
     RequestFinished,
+    SharedCaptureEnded,
     TransitionEnded,
 )
 from ninfer_lab.contract.ids import CheckpointId, OwnerId, RequestId
 from ninfer_lab.contract.search_report import SearchReport
+from ninfer_lab.contract.shared_report import SharedCaptureTold
 
 
 class Fate(Enum):
@@ -42,6 +44,8 @@ class Fate(Enum):
     """It went, alone or with its owner, because KV pages or Host bytes were short."""
     SLOT_EVICTED = "catalog slot evicted"
     """Its owner went because its catalog slot was wanted."""
+    RESET = "lane reset"
+    """A request of another prefix took its lane and began from nothing (DES-1)."""
     DROPPED = "dropped"
     """Its request ended without leaving it behind."""
 
@@ -90,6 +94,10 @@ class Fates:
                 self._aborted(event)
             case CaptureTried():
                 self._captured(event)
+                if event.result.shared is not None:
+                    self._shared(event, event.result.shared)
+            case SharedCaptureEnded():
+                self._shared(event, event.told)
             case OwnerPublished():
                 self._published(event)
             case RequestFinished():
@@ -103,13 +111,14 @@ class Fates:
         self._evict(event.evicted, fate, event.at_ns)
         self._delete(() if winner is None else winner.deleted, fate, event.at_ns)
         lineage: list[CheckpointId] = []
+        passed = Fate.RESET if event.path is ReusePath.FULL_RESET else Fate.MOVED_ON
         if winner is not None and winner.disposition is SourceDisposition.CONSUME:
             for id in self._resident.pop(winner.owner, ()) if winner.owner is not None else ():
                 if self._lives[id].summary.frontier_tokens < event.reuse_tokens:
                     self._lives[id].fate = Fate.IN_USE
                     lineage.append(id)
                 else:
-                    self._end(id, Fate.MOVED_ON, event.at_ns)
+                    self._end(id, passed, event.at_ns)
         self._lineages[event.request] = tuple(lineage)
 
     def _aborted(self, event: TransitionEnded) -> None:
@@ -156,6 +165,30 @@ class Fates:
             born_ns=event.at_ns,
             owner=None,
             fate=Fate.IN_USE,
+            gone_ns=None,
+        )
+
+    def _shared(self, event: CaptureTried | SharedCaptureEnded, told: SharedCaptureTold) -> None:
+        """A shared prefix stands, or does not; who gave way for it is gone either way."""
+        if not told.is_final:
+            return
+        scenario = told.scenario
+        for owner in told.evicted:
+            is_entry = scenario is not None and scenario.entry == owner
+            self._evict(
+                (owner,), Fate.SLOT_EVICTED if is_entry else Fate.STATE_EVICTED, event.at_ns
+            )
+        self._delete(told.deleted, Fate.STATE_EVICTED, event.at_ns)
+        if told.published is None:
+            return
+        id, owner = told.published.ref.id, told.published.ref.owner
+        self._resident[owner] = (id,)
+        self._lives[id] = CheckpointLife(
+            summary=told.published,
+            request=event.request,
+            born_ns=event.at_ns,
+            owner=owner,
+            fate=Fate.RESIDENT,
             gone_ns=None,
         )
 

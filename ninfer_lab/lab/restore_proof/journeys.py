@@ -135,8 +135,9 @@ def run_journey(
         plan: From `plan_journey`.
         decomposition: Of the cold runs.
     """
+    frontend = MarkedFrontend(proposes_anchors=plan.seed % 2 == 0)
     with WatchedEngine(
-        checkpoint, plan.options, numerics=plan.numerics, frontend=MarkedFrontend()
+        checkpoint, plan.options, numerics=plan.numerics, frontend=frontend
     ) as watched:
         _Traveller(plan, watched).travel()
         return JourneyResult(

@@ -7,7 +7,9 @@ cuts. A digest or a session key never gets here as an argument (IDN-4).
 from __future__ import annotations
 
 from ninfer_lab.contract.candidate import NotReusable
+from ninfer_lab.contract.ids import CheckpointRef
 from ninfer_lab.contract.prompt import PreparedPrompt
+from ninfer_lab.program.storage.active_sequence import ActiveSequence
 from ninfer_lab.program.storage.continuation_store import Continuation
 
 
@@ -29,6 +31,21 @@ def compare(
     ):
         return NotReusable.EXECUTION_CUTS_DIFFER
     return None
+
+
+def is_same_prefix(
+    owner: Continuation, checkpoint: CheckpointRef, sequence: ActiveSequence
+) -> bool:
+    """Whether a checkpoint is the very state that a sequence has at its frontier (SHR-6)."""
+    found, frontier = owner.checkpoint(checkpoint), sequence.frontier_tokens
+    return (
+        found is not None
+        and found.summary.frontier_tokens == frontier
+        and owner.identity == sequence.prompt.identity
+        and owner.history.common_prefix_tokens(sequence.consumed(frontier)) >= frontier
+        and _below(owner.execution_frontiers_tokens, frontier)
+        == sequence.execution_frontiers(frontier)
+    )
 
 
 def _below(frontiers_tokens: tuple[int, ...], frontier_tokens: int) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from ninfer_lab.contract.capacity import Axis, KvPool
 from ninfer_lab.contract.explanation import Explanation, Holder, HolderKind, Holding, HoldingKind
 from ninfer_lab.contract.ids import RequestId
-from ninfer_lab.contract.target import OwnerOutcome, StageName, Violation
+from ninfer_lab.contract.target import Assessment, OwnerOutcome, StageName, Violation
 from ninfer_lab.program.planning.resource_projection import CandidateProjector, Projector
 from ninfer_lab.program.storage.active_sequence import ActiveSequence
 from ninfer_lab.program.storage.bitset import ordinals_of
@@ -23,6 +23,20 @@ from ninfer_lab.program.storage.replica_layout import Field
 _BEFORE_DEMOTION = (StageName.NOW, StageName.RELEASED, StageName.DEMOTION_RESERVED)
 _WITH_DESTINATIONS = (StageName.DESTINATIONS_RESERVED, StageName.COMMITTED)
 _NO_NEEDS = PoolNeeds(0, 0, 0, 0)
+
+
+def explained(projector: Projector, assessment: Assessment) -> tuple[Explanation, ...]:
+    """Every inequality that fails, in stage order."""
+    target = assessment.target
+    projected = projector.candidate(target.candidate)
+    explainer = Explainer(
+        projector,
+        projected,
+        target.outcomes,
+        projected.project(target.outcomes),
+        target.candidate.request.request,
+    )
+    return tuple(explainer.explain(str(target), v) for v in assessment.violations)
 
 
 class Explainer:

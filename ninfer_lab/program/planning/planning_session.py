@@ -12,7 +12,7 @@ from functools import cached_property
 
 from ninfer_lab.contract.candidate import AdmissionCandidate
 from ninfer_lab.contract.ids import OwnerRef
-from ninfer_lab.contract.machine_work import PrefillWork
+from ninfer_lab.contract.machine_work import MachineWork, PrefillWork
 from ninfer_lab.contract.planning import (
     STAYS,
     CheckpointRecoveries,
@@ -184,8 +184,12 @@ class ProgramSession:
             balance=projected.balance,
             unplaced_bytes=projected.unplaced_granules
             * self._ledger.capacity.host_kv.granule_bytes,
-            work=self._readied.work(projected, self._prefill(target.candidate)),
+            work=self._work(target, projected),
         )
+
+    def _work(self, target: TargetHandle, projected: Projected) -> MachineWork:
+        """Copies, then what is left to prefill."""
+        return self._readied.work(projected, self._prefill(target.candidate))
 
     def sketch(self, target: TargetHandle) -> TargetSketch:
         return TargetSketch(
@@ -194,7 +198,7 @@ class ProgramSession:
 
     def assess(self, target: TargetHandle) -> Assessment:
         projected = self._project(target)
-        work = self._readied.work(projected, self._prefill(target.candidate))
+        work = self._work(target, projected)
         return self._readied.assessment(self.sketch(target), projected, work)
 
     # ── recoveries ──────────────────────────────────────────────────────────────────────────────

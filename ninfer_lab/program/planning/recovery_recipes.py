@@ -44,7 +44,7 @@ class RecoveryRecipes:
             replicas: What is where in the target's end.
         """
         cuts = owner.execution_frontiers_tokens
-        restores = [(c.summary.frontier_tokens, self._copies(c, replicas)) for c in surviving]
+        restores = [(c.summary.frontier_tokens, self.copies_back(c, replicas)) for c in surviving]
         listed: list[CheckpointRecoveries] = []
         for checkpoint in owner.checkpoints:
             frontier = checkpoint.summary.frontier_tokens
@@ -58,7 +58,23 @@ class RecoveryRecipes:
             listed.append(CheckpointRecoveries(checkpoint.summary.ref, rebuild, tuple(recipes)))
         return tuple(listed)
 
-    def _copies(self, checkpoint: CheckpointRecord, replicas: int) -> Copies:
+    def of_new(
+        self, frontier_tokens: int, cuts_tokens: tuple[int, ...], restore: Copies
+    ) -> tuple[MachineWork, tuple[MachineWork, ...]]:
+        """(rebuild, recipes) of a checkpoint that is not there yet.
+
+        Args:
+            restore: What would have to come back from the Host.
+        """
+        rebuild = self._work((), 0, frontier_tokens, cuts_tokens)
+        return rebuild, (self._work(restore, frontier_tokens, frontier_tokens, ()), rebuild)
+
+    @property
+    def image_copies(self) -> Copies:
+        """What an image alone comes to."""
+        return ((self._options.state_image_bytes, STATE_IMAGE_COPIES_COUNT),)
+
+    def copies_back(self, checkpoint: CheckpointRecord, replicas: int) -> Copies:
         """What has to come back before a forward could go on from a checkpoint."""
         layout, options = self._layout, self._options
         copies = []

@@ -84,7 +84,7 @@ class Projector:
         return CandidateProjector(self, candidate)
 
 
-class _PoolShare(NamedTuple):
+class PoolShare(NamedTuple):
     """What a candidate takes of one pool, whatever the outcomes are.
 
     Attributes:
@@ -199,6 +199,16 @@ class CandidateProjector:
         return kept_by_owner
 
     @property
+    def ledger(self) -> Ledger:
+        """What is projected from."""
+        return self._ledger
+
+    @property
+    def options(self) -> ResolvedOptions:
+        """Of the engine."""
+        return self._projector.options
+
+    @property
     def identifying_marks(self) -> ReplicaSet:
         """Replicas whose other holders make a Fork or a tail copy of a consumed source."""
         marks: int = self._image_marks
@@ -242,7 +252,7 @@ class CandidateProjector:
             return StateTransition.FORK
         return StateTransition.MOVE
 
-    def _needs(self, share: _PoolShare, others: int, destined: int) -> PoolNeeds:
+    def _needs(self, share: PoolShare, others: int, destined: int) -> PoolNeeds:
         """Full pages are shared and need only a Device replica; a partial tail that anybody else
         refers to is copied from wherever it is.
         """
@@ -304,7 +314,7 @@ class CandidateProjector:
                 extents.append(Extent(pool, first, run_granules, pages))
         return tuple(extents)
 
-    def _share(self, candidate: AdmissionCandidate, pool: KvPool) -> _PoolShare:
+    def _share(self, candidate: AdmissionCandidate, pool: KvPool) -> PoolShare:
         options, layout = self._projector.options, self._layout
         shape = snapshot_shape(options.coverage_tokens(pool, candidate.reuse_tokens))
         pages = 0 if self._source is None else self._source.holdings.of_pool(pool)
@@ -313,7 +323,7 @@ class CandidateProjector:
             tail = 1 << self._source.pages_of(pool)[-1]
         device, host = layout.device_pages[pool], layout.host_pages[pool]
         tokens = options.coverage_tokens(pool, entitled_tokens(candidate.request, options))
-        return _PoolShare(
+        return PoolShare(
             pool=pool,
             device=device,
             host=host,
@@ -333,3 +343,12 @@ def entitled_tokens(request: AdmissionRequest, options: ResolvedOptions) -> int:
     if options.lease_window_tokens is not None:
         output_tokens = min(output_tokens, options.lease_window_tokens)
     return len(request.prompt.tokens) + output_tokens
+
+
+def fits_alone(request: AdmissionRequest, options: ResolvedOptions) -> bool:
+    """Whether the isolated root of a request fits the engine's contract (RES-1)."""
+    tokens, capacity = entitled_tokens(request, options), options.capacity
+    return all(
+        pages_of_tokens(options.coverage_tokens(pool, tokens)) <= capacity.device_pages(pool)
+        for pool in capacity.pools
+    )

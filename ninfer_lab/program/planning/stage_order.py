@@ -130,10 +130,16 @@ class StageOrder:
         slots, (main, backend) = post.destination_slots, _pool_needs(post)
         pages, backend_pages = main.destination_pages, backend.destination_pages
         return Destinations(
-            held=(slots, 0, main_growth + pages, backend_growth + backend_pages, 0),
+            held=(
+                slots,
+                post.snapshot_slots,
+                main_growth + pages,
+                backend_growth + backend_pages,
+                0,
+            ),
             filled=(
                 slots,
-                0,
+                post.snapshot_slots,
                 pages - main.growth_pages,
                 backend_pages - backend.growth_pages,
                 0,

@@ -10,7 +10,9 @@ where they do not, the machine needs more of them.
 
 from __future__ import annotations
 
-from ninfer_lab.contract.candidate import AdmissionCandidate
+from collections.abc import Collection
+
+from ninfer_lab.contract.candidate import AdmissionCandidate, AdmissionRequest
 from ninfer_lab.contract.capacity import KvPool
 from ninfer_lab.contract.machine_work import (
     MachineWork,
@@ -30,12 +32,23 @@ from ninfer_lab.program.storage.post_state import PostState
 
 def prefill_work(options: ResolvedOptions, candidate: AdmissionCandidate) -> PrefillWork:
     """What is left to prefill behind a candidate's source, whatever becomes of others."""
-    prompt = candidate.request.prompt
+    end_tokens = len(candidate.request.prompt.tokens)
+    return prefill_between(options, candidate.request, candidate.reuse_tokens, end_tokens)
+
+
+def prefill_between(
+    options: ResolvedOptions,
+    request: AdmissionRequest,
+    start_tokens: int,
+    end_tokens: int,
+    offers_tokens: Collection[int] = (),
+) -> PrefillWork:
+    """Of a part of a prompt, cut where it must be, and where something is offered."""
     return PrefillWork.between(
-        candidate.reuse_tokens,
-        len(prompt.tokens),
+        start_tokens,
+        end_tokens,
         prefill_chunk_tokens=options.prefill_chunk_tokens,
-        cuts_tokens=prompt.rewrite_execution_frontiers,
+        cuts_tokens=(*request.prompt.rewrite_execution_frontiers, *offers_tokens),
     )
 
 
@@ -64,6 +77,22 @@ def machine_work(
             direction = d2d if tail & post.destined else h2d
             batches.append(_pages(options, own, direction, pool, 1, 1))
     return MachineWork.of(batches, prefill=prefill)
+
+
+def capture_work(ledger: Ledger, options: ResolvedOptions, post: PostState) -> MachineWork:
+    """The copies of a capture: what victims save, then the image where it is snapshot, and the
+    writer's own partial tails (KV-4).
+    """
+    own, d2h, d2d = TransferPhase.CANDIDATE, TransferDirection.D2H, TransferDirection.D2D
+    batches = [_images(options, own, d2h, post.snapshot_slots)]
+    if post.pending:
+        batches.append(_demotions(ledger, options, post))
+    batches += [
+        _pages(options, own, d2d, pool, needs.copied_tail_pages, 1)
+        for pool, needs in zip(ledger.kv, post.needs, strict=True)
+        if needs.copied_tail_pages
+    ]
+    return MachineWork.of(batches)
 
 
 def _demotions(ledger: Ledger, options: ResolvedOptions, post: PostState) -> TransferBatch:

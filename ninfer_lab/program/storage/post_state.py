@@ -66,6 +66,7 @@ class PostState(NamedTuple):
         needs: Of every pool there is, Main first.
         committed: What is left of `destined` once writing has made Host replicas stale; restored
             and new Device places come to it.
+        snapshot_slots: Host slots for a copy of an active image; no mark is among the sets.
     """
 
     state: StateTransition
@@ -77,6 +78,7 @@ class PostState(NamedTuple):
     extents: tuple[Extent, ...]
     needs: tuple[PoolNeeds, ...]
     committed: int
+    snapshot_slots: int = 0
 
     @property
     def destination_slots(self) -> int:

@@ -30,6 +30,13 @@ class StateStore(TwoTiers[StateImageId, StateSlotId, HostSlotId]):
         (image,) = self._create((slot,))
         return image
 
+    def create_on_host(self, slot: HostSlotId) -> StateImageId:
+        """A new image at a held Host slot, where a copy of an active one has arrived."""
+        image = self._free_ids.pop()
+        self._host[image] = slot
+        self._on_host |= 1 << image
+        return image
+
     def drop(self, *, device_images: int, host_images: int) -> None:
         """Gives replicas up; an image without any is no more."""
         self._drop(device_images, host_images, lambda slot: self.host_places.give_back((slot,)))

@@ -46,6 +46,7 @@ def activate(
         write_image=write_image,
         pinned_read=post.state is StateTransition.FORK,
         captures=plan.intent.captures,
+        offers_tokens=plan.intent.offers_tokens,
         checkpoints=lineage.kept,
         frontier_tokens=candidate.reuse_tokens,
     )

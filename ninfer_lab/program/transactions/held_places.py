@@ -17,6 +17,7 @@ class HeldPlaces:
 
     Attributes:
         host_slots: For images to be demoted.
+        snapshot_slots: For a copy of an active image; at most one.
         extents: For pages to be demoted.
         device_slots: For the active image; at most one.
         device_pages: For restored pages and copied tails, by pool.
@@ -26,6 +27,7 @@ class HeldPlaces:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self.host_slots: tuple[HostSlotId, ...] = ()
+        self.snapshot_slots: tuple[HostSlotId, ...] = ()
         self.extents: tuple[Extent, ...] = ()
         self.device_slots: tuple[StateSlotId, ...] = ()
         self.device_pages: dict[KvPool, tuple[PageId, ...]] = {}
@@ -55,6 +57,14 @@ class HeldPlaces:
             self.device_pages[pool] = store.device_places.take(wanted)
             ledger.held_growth_pages[pool] = needs.growth_pages
 
+    def hold_snapshot(self, slots_count: int) -> None:
+        """Takes the destination of a copy of an active image, or none."""
+        self.snapshot_slots = self._ledger.states.host_places.take(slots_count)
+
+    def snapshot_is_filled(self) -> None:
+        """An image lies there."""
+        self.snapshot_slots = ()
+
     def host_is_filled(self) -> None:
         """Replicas lie where the Host places were held."""
         self.host_slots, self.extents = (), ()
@@ -64,10 +74,15 @@ class HeldPlaces:
         self.device_slots, self.device_pages = (), {}
         self._ledger.held_growth_pages = dict.fromkeys(self._ledger.kv, 0)
 
+    def give_back_snapshot(self) -> None:
+        """The copy has not arrived."""
+        self._ledger.states.host_places.give_back(self.snapshot_slots)
+        self.snapshot_slots = ()
+
     def give_back(self) -> None:
         """Nothing will fill what is still held."""
         ledger = self._ledger
-        ledger.states.host_places.give_back(self.host_slots)
+        ledger.states.host_places.give_back((*self.host_slots, *self.snapshot_slots))
         for extent in self.extents:
             assert extent.first is not None
             ledger.arena.give_back(extent.first, extent.run_granules)
@@ -75,4 +90,5 @@ class HeldPlaces:
         for pool, pages in self.device_pages.items():
             ledger.kv[pool].device_places.give_back(pages)
         self.host_is_filled()
+        self.snapshot_is_filled()
         self.device_is_filled()

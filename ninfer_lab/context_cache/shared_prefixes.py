@@ -1,0 +1,365 @@
+"""Which shared prefixes are there, who wants them, and what becomes of a chance to write one?
+
+Owns the shared half of logical policy: catalog, demand window, the choice of splits at admission,
+and the one capture under way. Matches narrow, Program verifies (SHR-6). Knows no session, no
+placement and no private owner but by what it is worth, which it is told.
+Source: spec SHR-6, EVD-2, EVD-3, CPT, VAL-1, VAL-5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from ninfer_lab.context_cache.demand_window import (
+    Demand,
+    DemandWindow,
+    PrefixKey,
+    reuse_domain,
+)
+from ninfer_lab.context_cache.evidence import CreationRight, creation_right, is_repeated
+from ninfer_lab.context_cache.hit_history import NEVER, Hits
+from ninfer_lab.context_cache.portfolio_value import saving_ns
+from ninfer_lab.context_cache.public_worth import PublicWorth, SharedWorth, Standing
+from ninfer_lab.context_cache.shared_capture_planner import (
+    CaptureDecision,
+    CaptureProblem,
+    SlotWay,
+    plan_shared_capture,
+)
+from ninfer_lab.context_cache.shared_catalog import SharedCatalog, SharedEntry
+from ninfer_lab.context_cache.split_selection import (
+    Opportunity,
+    PublicState,
+    select_splits,
+)
+from ninfer_lab.context_cache.valuation import OwnerWorth, PriceWork, Valuation
+from ninfer_lab.contract.candidate import AdmissionCandidate, AdmissionRequest, SourceDisposition
+from ninfer_lab.contract.ids import OwnerId, OwnerRef, RequestId, SequenceHandle
+from ninfer_lab.contract.machine_work import MachineWork
+from ninfer_lab.contract.options import ResolvedOptions
+from ninfer_lab.contract.planning import STAYS
+from ninfer_lab.contract.program_api import ProgramApi
+from ninfer_lab.contract.shared_capture import CaptureSession
+from ninfer_lab.contract.shared_prefix import Evidence
+from ninfer_lab.contract.shared_report import SlotSource
+
+IsProtected = Callable[[OwnerId], bool]
+"""Whether an active request leans on an owner, or a transaction holds it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefixDemand:
+    """What a request wants and may create, fixed when it is admitted.
+
+    Attributes:
+        demand: Its record for the window.
+        matched: Shared owners that Program has verified for it.
+        rights: By frontier, of its candidates.
+        evidence: By frontier.
+    """
+
+    demand: Demand
+    matched: tuple[OwnerId, ...]
+    rights: Mapping[int, CreationRight]
+    evidence: Mapping[int, Evidence]
+
+
+class SharedPrefixes:
+    """Of one ResourceManager.
+
+    Args:
+        price: What work is believed to take.
+    """
+
+    def __init__(self, options: ResolvedOptions, program: ProgramApi, price: PriceWork) -> None:
+        self._program = program
+        self._price = price
+        self._automatic_markers_take_surplus = options.automatic_markers_take_surplus
+        self._recycles = options.recycles_shared_prefixes
+        self.catalog = SharedCatalog(options.max_shared_prefixes)
+        self._has_slots = options.max_shared_prefixes > 0
+        self._window = DemandWindow()
+        self._epoch = 0
+        self._wanted: dict[RequestId, PrefixDemand] = {}
+
+    @property
+    def epoch(self) -> int:
+        """Requests that have become Active."""
+        return self._epoch
+
+    # ── admission ───────────────────────────────────────────────────────────────────────────────
+
+    def candidates(self, request: AdmissionRequest) -> tuple[AdmissionCandidate, ...]:
+        """Shared prefixes that the request could start from, verified; they are always retained."""
+        entries = [
+            entry
+            for entry in self.catalog.entries()
+            if entry.checkpoint.frontier_tokens < len(request.prompt.tokens)
+        ]
+        if not entries:
+            return ()
+        frontiers = sorted({entry.checkpoint.frontier_tokens for entry in entries})
+        digests = dict(zip(frontiers, request.prompt.tokens.prefix_digests(frontiers), strict=True))
+        retain, found = SourceDisposition.RETAIN, []
+        for entry in entries:
+            checkpoint = entry.checkpoint
+            if checkpoint.prefix_digest == digests[checkpoint.frontier_tokens]:
+                verified = self._program.verify(request, checkpoint.ref, retain)
+                if isinstance(verified, AdmissionCandidate):
+                    found.append(verified)
+        return tuple(found)
+
+    def worth_of(self, entry: SharedEntry, hits: Hits = NEVER) -> OwnerWorth:
+        """What giving way would take from the public, and when it was hit last."""
+        shared = SharedWorth(entry.key, entry.is_credited(self._epoch))
+        return OwnerWorth(retention=None, shared=shared, hits={entry.checkpoint.ref: hits})
+
+    def public_worth(self, outside: Collection[OwnerId]) -> PublicWorth:
+        """What shared owners are wanted for, with what those outside a decision bring.
+
+        Args:
+            outside: Catalogued owners that the decision cannot touch.
+        """
+        standing = self._standing([e for e in self.catalog.entries() if e.id in outside])
+        return PublicWorth(self._window.demands, standing)
+
+    def want(
+        self,
+        candidate: AdmissionCandidate,
+        verified: Sequence[AdmissionCandidate],
+        is_protected: IsProtected,
+    ) -> tuple[int, ...]:
+        """Fixes what a request wants, and where its prefill is split for it (CPT-1).
+
+        Args:
+            candidate: The one that was chosen.
+            verified: All that Program has verified for the request, root among them.
+
+        Returns:
+            Frontiers to offer, ascending.
+        """
+        request = candidate.request
+        wanted = self._wanted[request.request] = self._demand_of(request, verified)
+        if not self._has_slots:
+            return ()
+        demands = self._window.with_provisional(wanted.demand)
+        standing = self._standing(self.catalog.entries())
+        state = PublicState(
+            demands,
+            {each.worth.key: each.saving_ns for each in standing},
+            tuple(each.saving_ns for each in standing if each.worth.is_credited),
+        )
+        resident = {each.reuse_tokens for each in verified}
+        source = candidate.source
+        if source is not None and source.owner.id not in wanted.matched:
+            resident.discard(candidate.reuse_tokens)  # its own private base may be promoted
+        opportunities = [
+            Opportunity(key, self._rebuild_ns(request, key.frontier_tokens), right, is_declared)
+            for key, right, is_declared in self._creatable(candidate, wanted)
+            if key.frontier_tokens not in resident and key not in state.savings_ns
+        ]
+        choice = select_splits(
+            opportunities,
+            state,
+            self._surplus_slots_count(wanted, is_protected),
+            lambda frontiers: self._split_cost_ns(candidate, frontiers),
+        )
+        return choice.offers_tokens
+
+    def became_active(self, candidate: AdmissionCandidate) -> None:
+        """Its demand joins the window; what it has matched loses its credit, what it has started
+        from is used (VAL-1, VAL-5).
+        """
+        wanted = self._wanted[candidate.request.request]
+        self._epoch += 1
+        self._window.observe(wanted.demand)
+        for owner in wanted.matched:
+            if self.catalog.get(owner) is not None:
+                self.catalog.consume_credit(owner)
+        source = candidate.source
+        if source is not None and self.catalog.get(source.owner.id) is not None:
+            self.catalog.hit(source.owner.id, self._epoch)
+
+    def forget(self, request: RequestId) -> None:
+        """It has ended, or did not become Active."""
+        self._wanted.pop(request, None)
+
+    # ── a chance to write one ───────────────────────────────────────────────────────────────────
+
+    def exact_entry(self, handle: SequenceHandle, frontier_tokens: int) -> SharedEntry | None:
+        """The shared prefix that is exactly the sequence's state, if one is there (SHR-6)."""
+        for entry in self.catalog.entries():
+            checkpoint = entry.checkpoint
+            if checkpoint.frontier_tokens == frontier_tokens and self._program.is_prefix_of(
+                checkpoint.ref, handle
+            ):
+                return entry
+        return None
+
+    def evidence_at(self, request: RequestId, frontier_tokens: int) -> Evidence:
+        """The reasons for a request's candidate."""
+        return self._wanted[request].evidence[frontier_tokens]
+
+    def plan(
+        self,
+        request: RequestId,
+        handle: SequenceHandle,
+        key: PrefixKey,
+        *,
+        private: Mapping[OwnerRef, OwnerWorth],
+        is_protected: IsProtected,
+        blocked_count: int,
+        must_be_immediate: bool,
+    ) -> tuple[CaptureSession, CaptureDecision] | None:
+        """Weighs a shared prefix at the sequence's frontier.
+
+        Args:
+            private: Private owners there are, with their worth.
+            blocked_count: Other requests that would wait for its copies.
+            must_be_immediate: Whether nothing may be copied between the tiers.
+
+        Returns:
+            `None` where its evidence may take no slot at all.
+        """
+        wanted = self._wanted[request]
+        right = wanted.rights[key.frontier_tokens]
+        evidence = wanted.evidence[key.frontier_tokens]
+        ways = self._ways(wanted, right, evidence, is_protected)
+        if not ways:
+            return None
+        entries = self.catalog.entries()
+        worth = {ref.id: each for ref, each in private.items()}
+        worth |= {entry.id: self.worth_of(entry) for entry in entries}
+        owners = sorted([*private, *(entry.ref for entry in entries)], key=lambda ref: ref.id)
+        session = self._program.plan_capture(
+            handle, owners, [ref.id for ref in owners if is_protected(ref.id)]
+        )
+        public = PublicWorth(self._window.demands)
+        return session, plan_shared_capture(
+            CaptureProblem(
+                session=session,
+                valuation=Valuation(session, self._price, worth.__getitem__, lambda: public),
+                worth=SharedWorth(key, evidence.is_declared),
+                ways=ways,
+                may_press=right is CreationRight.PRESSURE,
+                blocked_count=blocked_count,
+                must_be_immediate=must_be_immediate,
+            )
+        )
+
+    # ── leaves ──────────────────────────────────────────────────────────────────────────────────
+
+    def _demand_of(
+        self, request: AdmissionRequest, verified: Sequence[AdmissionCandidate]
+    ) -> PrefixDemand:
+        proposed = request.prompt.shared_candidates
+        matched = [
+            entry
+            for each in verified
+            if each.source is not None
+            and (entry := self.catalog.get(each.source.owner.id)) is not None
+        ]
+        frontiers = [each.frontier_tokens for each in proposed]
+        digests = request.prompt.tokens.prefix_digests(frontiers)
+        keys = dict(zip(frontiers, map(PrefixKey, frontiers, digests), strict=True))
+        demand = Demand(
+            domain=reuse_domain(request.session_key, request.request),
+            keys=frozenset((*keys.values(), *(entry.key for entry in matched))),
+        )
+        demands = self._window.with_provisional(demand)
+        rights = {
+            each.frontier_tokens: creation_right(
+                each.evidence,
+                repeated=is_repeated(keys[each.frontier_tokens], demands),
+                automatic_markers_take_surplus=self._automatic_markers_take_surplus,
+            )
+            for each in proposed
+        }
+        return PrefixDemand(
+            demand=demand,
+            matched=tuple(entry.id for entry in matched),
+            rights=rights,
+            evidence={each.frontier_tokens: each.evidence for each in proposed},
+        )
+
+    def _creatable(
+        self, candidate: AdmissionCandidate, wanted: PrefixDemand
+    ) -> list[tuple[PrefixKey, CreationRight, bool]]:
+        """(key, right, declared) of candidates at or beyond the source: what lies before it is
+        demand alone (SHR-6).
+        """
+        keys = {key.frontier_tokens: key for key in wanted.demand.keys}
+        return [
+            (keys[frontier], right, wanted.evidence[frontier].is_declared)
+            for frontier, right in wanted.rights.items()
+            if frontier >= max(1, candidate.reuse_tokens)
+        ]
+
+    def _standing(self, entries: Sequence[SharedEntry]) -> list[Standing]:
+        """What each spares where its replicas are now."""
+        if not entries:
+            return []
+        ordered = sorted(entries, key=lambda entry: entry.id)
+        session = self._program.plan((), [entry.ref for entry in ordered])
+        return [
+            Standing(
+                SharedWorth(entry.key, entry.is_credited(self._epoch)),
+                max(
+                    saving_ns(self._price(each.rebuild), min(map(self._price, each.recipes)))
+                    for each in session.own_recoveries(ordinal, STAYS)
+                ),
+            )
+            for ordinal, entry in enumerate(ordered)
+        ]
+
+    def _rebuild_ns(self, request: AdmissionRequest, frontier_tokens: int) -> int:
+        prefill = self._program.prefill_work(request, 0, frontier_tokens)
+        return self._price(MachineWork.of(prefill=prefill))
+
+    def _split_cost_ns(self, candidate: AdmissionCandidate, frontiers: tuple[int, ...]) -> int:
+        request, start = candidate.request, candidate.reuse_tokens
+        end = len(request.prompt.tokens)
+        whole = self._program.prefill_work(request, start, end)
+        split = self._program.prefill_work(request, start, end, frontiers)
+        priced = [self._price(MachineWork.of(prefill=each)) for each in (split, whole)]
+        return max(0, priced[0] - priced[1])
+
+    def _surplus_slots_count(self, wanted: PrefixDemand, is_protected: IsProtected) -> int:
+        """Vacant slots, and those that automatic entries would give up (EVD-2)."""
+        return self.catalog.vacant_count + len(self.recyclable(wanted, is_protected))
+
+    def recyclable(
+        self, wanted: PrefixDemand, is_protected: IsProtected
+    ) -> tuple[SharedEntry, ...]:
+        """Entries whose slot an automatic candidate may have, the first to go in front."""
+        if not self._recycles:
+            return ()
+        extended = {
+            entry.key for owner in wanted.matched if (entry := self.catalog.get(owner)) is not None
+        }
+        return self.catalog.recyclable(self._epoch, is_protected, extended)
+
+    def _ways(
+        self,
+        wanted: PrefixDemand,
+        right: CreationRight,
+        evidence: Evidence,
+        is_protected: IsProtected,
+    ) -> tuple[SlotWay, ...]:
+        """To a slot: a vacant one, else one that is recycled, and under pressure any entry's."""
+        if right is CreationRight.NONE:
+            return ()
+        if self.catalog.vacant_count:
+            return (SlotWay(SlotSource.VACANT),)
+        ways = []
+        if not evidence.is_declared:
+            recyclable = self.recyclable(wanted, is_protected)[:1]
+            ways += [SlotWay(SlotSource.RECYCLED, entry.id) for entry in recyclable]
+        if right is CreationRight.PRESSURE:
+            ways += [
+                SlotWay(SlotSource.REPLACED, entry.id)
+                for entry in self.catalog.entries()
+                if not is_protected(entry.id)
+            ]
+        return tuple(ways)

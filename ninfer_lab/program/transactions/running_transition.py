@@ -1,0 +1,168 @@
+"""How does a transition go on, phase by phase, whatever it is for? (TXN-4, TXN-6)
+
+Owns the half that every transition shares: what it has claimed and holds, how far it is, and
+pressure: victims are released, what is demoted is copied and published. It may pause while copies
+are in flight; cancellation and failure end it at a stable boundary, and what has been published by
+then stays. Does not know what the room is made for, nor why this target was chosen.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Sequence
+from typing import Generic, TypeVar
+
+from ninfer_lab.contract.capacity import KvPool
+from ninfer_lab.contract.errors import InvariantBroken
+from ninfer_lab.contract.ids import CheckpointRef, OwnerId, OwnerRef, TransactionId
+from ninfer_lab.contract.machine_api import MachineApi
+from ninfer_lab.contract.placement import OpenTransition
+from ninfer_lab.contract.replicas import ReplicaSet
+from ninfer_lab.contract.result import AbortCause, OwnerChange, OwnerEnd
+from ninfer_lab.contract.target import OwnerOutcome
+from ninfer_lab.contract.transaction import TransactionPhase
+from ninfer_lab.contract.transfer import Transfer
+from ninfer_lab.program.storage.ledger import Ledger
+from ninfer_lab.program.storage.post_state import PostState
+from ninfer_lab.program.transactions import copies
+from ninfer_lab.program.transactions.held_places import HeldPlaces
+
+Result = TypeVar("Result")
+
+
+class Stopped(Exception):
+    """The transition takes its other end, here and now."""
+
+    def __init__(self, cause: AbortCause, detail: str) -> None:
+        super().__init__(cause, detail)
+        self.cause = cause
+        self.detail = detail
+
+
+class RunningTransition(ABC, Generic[Result]):
+    """One transition on its way; nothing has happened before the first `advance`.
+
+    Args:
+        outcomes: Of the victims.
+        post: The end state and the way there.
+    """
+
+    def __init__(
+        self,
+        id: TransactionId,
+        outcomes: Sequence[OwnerOutcome],
+        post: PostState,
+        ledger: Ledger,
+        machine: MachineApi,
+    ) -> None:
+        self.id = id
+        self.phase = TransactionPhase.HOST_RELEASES
+        self._outcomes = outcomes
+        self._post = post
+        self._ledger = ledger
+        self._machine = machine
+        self._held = HeldPlaces(ledger)
+        self._evicted: list[OwnerEnd] = []
+        self._degraded: list[OwnerChange] = []
+        self._cancelled = False
+        self._result: Result | None = None
+        self._steps = self._journey()
+
+    # ── from outside ────────────────────────────────────────────────────────────────────────────
+
+    def advance(self) -> Result | None:
+        """Goes on as far as it can now; a result once it has ended."""
+        try:
+            next(self._steps)
+        except StopIteration as end:
+            self._result = end.value
+        return self._result
+
+    def cancel(self) -> None:
+        """Ends it at the next stable boundary."""
+        self._cancelled = True
+
+    @property
+    def claimed(self) -> frozenset[OwnerId]:
+        """Inactive owners that nobody else may touch."""
+        return frozenset(outcome.owner.id for outcome in self._outcomes)
+
+    @property
+    def picture(self) -> OpenTransition:
+        """What a picture shows."""
+        held, growth_pages = self._held, self._ledger.held_growth_pages
+        return OpenTransition(
+            transaction=self.id,
+            phase=self.phase,
+            claimed=tuple(sorted(self.claimed)),
+            device_slots=held.device_slots,
+            host_slots=(*held.host_slots, *held.snapshot_slots),
+            device_pages=held.device_pages.get(KvPool.MAIN, ()),
+            device_backend_pages=held.device_pages.get(KvPool.BACKEND, ()),
+            growth_pages=growth_pages[KvPool.MAIN],
+            backend_growth_pages=growth_pages.get(KvPool.BACKEND, 0),
+            host_bytes=held.host_bytes,
+        )
+
+    # ── the journey ─────────────────────────────────────────────────────────────────────────────
+
+    @abstractmethod
+    def _journey(self) -> Generator[None, None, Result]: ...
+
+    def _pressure(self) -> Generator[None]:
+        """Everything up to where room has been made; then phase COPY_PUBLICATION."""
+        self._stable_boundary()
+        self._release_victims()
+        self._stable_boundary()
+        self.phase = TransactionPhase.COPY_PREPARATION
+        if self._post.pending:
+            self._held.hold_host(self._post)
+            self._stable_boundary()
+            self.phase = TransactionPhase.COPIES_IN_FLIGHT
+            yield from self._copied(copies.demotion(self._ledger, self._post, self._held))
+            self._publish_demotions()
+        self.phase = TransactionPhase.COPY_PUBLICATION
+        self._stable_boundary()
+
+    def _stable_boundary(self) -> None:
+        """Where cancellation is taken."""
+        if self._cancelled:
+            raise Stopped(AbortCause.CANCELLED, "taken back before its publication")
+
+    def _copied(self, transfer: Transfer) -> Generator[None]:
+        """Waits until all copies of a transfer have arrived."""
+        if transfer.is_empty:
+            return
+        try:
+            self._machine.start_transfer(transfer)
+            while not self._machine.transfer_is_done():
+                yield
+        except (InvariantBroken, AssertionError):
+            raise
+        except Exception as error:  # the machine's own: its destinations hold nothing now
+            detail = f"{transfer.direction.value}: {type(error).__name__}: {error}"
+            raise Stopped(AbortCause.COPY_FAILED, detail) from error
+
+    # ── what each phase does ────────────────────────────────────────────────────────────────────
+
+    def _release_victims(self) -> None:
+        """Evictions, deletions and redundant replicas: all that needs no copy."""
+        for outcome in self._outcomes:
+            if outcome.is_eviction:
+                self._ledger.continuations.remove(outcome.owner)
+                self._evicted.append(OwnerEnd(ref=outcome.owner, deleted=outcome.deleted))
+            else:
+                self._degrade(outcome.owner, outcome.deleted)
+        self._ledger.drop(ReplicaSet(self._post.now & ~self._post.released))
+
+    def _publish_demotions(self) -> None:
+        """The Host replicas stand; what they replace goes."""
+        copies.publish_demotion(self._ledger, self._post, self._held)
+        self._held.host_is_filled()
+        self._ledger.drop(ReplicaSet(self._post.released & ~self._post.demoted))
+
+    def _degrade(self, owner: OwnerRef, deleted: frozenset[CheckpointRef]) -> None:
+        before = self._ledger.continuations.require(owner)
+        after = before.less(deleted)
+        self._ledger.continuations.replace(owner, after)
+        self._degraded.append(OwnerChange(before=owner, state=after.state, deleted=deleted))

@@ -1,0 +1,60 @@
+"""Law: what shared owners are worth together counts every demand once, by its largest saving, and
+every live credit once more.
+"""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ninfer_lab.context_cache.demand_window import Demand, PrefixKey
+from ninfer_lab.context_cache.public_worth import PublicWorth, SharedWorth, Standing
+
+SHORT, LONG = PrefixKey(100, b"a"), PrefixKey(400, b"b")
+
+
+def standing(key: PrefixKey, saving_ns: int, *, credited: bool = False) -> Standing:
+    return Standing(SharedWorth(key, credited), saving_ns)
+
+
+def demand(*keys: PrefixKey) -> Demand:
+    return Demand(domain=b"x", keys=frozenset(keys))
+
+
+def test_nested_prefixes_never_pay_twice() -> None:  # spec: VAL-3, INV-16
+    public = PublicWorth([demand(SHORT, LONG), demand(SHORT)])
+    assert public.value_ns([standing(SHORT, 10)]) == 20
+    assert public.value_ns([standing(LONG, 35)]) == 35
+    assert public.value_ns([standing(SHORT, 10), standing(LONG, 35)]) == 45
+
+
+def test_a_credit_counts_beside_the_demand() -> None:  # spec: VAL-5
+    public = PublicWorth([demand(SHORT)])
+    assert public.value_ns([standing(SHORT, 10, credited=True)]) == 20
+    assert PublicWorth().value_ns([standing(SHORT, 10, credited=True)]) == 10
+
+
+def test_owners_outside_the_decision_serve_what_they_serve() -> None:  # spec: VAL-3
+    public = PublicWorth([demand(SHORT, LONG)], [standing(SHORT, 10)])
+    assert public.value_ns([]) == 10
+    assert public.value_ns([standing(LONG, 35)]) == 35
+
+
+def test_two_owners_of_one_key_are_worth_the_better_of_them() -> None:
+    public = PublicWorth([demand(SHORT)])
+    assert public.value_ns([standing(SHORT, 10), standing(SHORT, 7)]) == 10
+
+
+savings = st.lists(
+    st.tuples(st.sampled_from([SHORT, LONG]), st.integers(0, 50), st.booleans()), max_size=4
+)
+
+
+@given(savings, st.integers(0, 3))
+def test_who_gives_way_never_makes_the_rest_worth_more(  # spec: VAL-3
+    owners: list[tuple[PrefixKey, int, bool]], gone: int
+) -> None:
+    public = PublicWorth([demand(SHORT, LONG), demand(LONG), demand(SHORT)])
+    everybody = [standing(key, saving, credited=c) for key, saving, c in owners]
+    rest = [each for ordinal, each in enumerate(everybody) if ordinal != gone]
+    assert public.value_ns(rest) <= public.value_ns(everybody)
