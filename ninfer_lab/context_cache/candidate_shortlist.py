@@ -21,6 +21,7 @@ from ninfer_lab.contract.candidate import (
 )
 from ninfer_lab.contract.checkpoint import CheckpointKind, CheckpointSummary
 from ninfer_lab.contract.program_api import ProgramApi
+from ninfer_lab.contract.shared_prefix import Evidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +39,20 @@ def exact_candidates(
     sessions: SessionIndex,
     edges: OwnerEdges,
 ) -> Iterator[AdmissionCandidate]:
-    """Every shortlisted checkpoint that Program finds equal, with its source rule (CAND-2)."""
+    """Every shortlisted checkpoint that Program finds equal, with its source rule (CAND-2).
+
+    Whoever declares a boundary where it starts means to come back to it: the source stays (ANC-4).
+    """
+    declared = {
+        each.frontier_tokens
+        for each in request.prompt.shared_candidates
+        if each.evidence & Evidence.EXPLICIT_BOUNDARY
+    }
     for entry in shortlist(request, catalog.owners()):
         ref = entry.checkpoint.ref
         disposition = disposition_of(request, entry.owner, sessions, edges)
+        if entry.checkpoint.frontier_tokens in declared:
+            disposition = SourceDisposition.RETAIN
         found = program.verify(request, ref, disposition)
         if not isinstance(found, AdmissionCandidate):
             continue

@@ -318,10 +318,10 @@ class ResourceManager:
             lane=_lane(request),
             destination=destination,
             captures=captures,
-            offers_tokens=self._offers(candidate, decision),
             terms_at_start=terms_at_start(
                 candidate, captures, self._catalog.owners(), self._anchors.retained_count
             ),
+            offers_tokens=self._offers(candidate, decision),
         )
         self._opened = Opened(
             transaction=self._program.start(self._program.seal(chosen, intent)),

@@ -14,8 +14,10 @@ from itertools import islice
 from ninfer_lab.context_cache.judged_targets import Judged, JudgedTargets
 from ninfer_lab.contract.planning import STAYS, DegradationStep, TargetHandle
 
-STEPS_PER_OWNER = 4
-"""Longest way of one construction, per eligible owner; the way down has an end anyhow."""
+STEPS_PER_OWNER = 8
+"""Longest way of one construction, per eligible owner: pages leave by halves, so an owner may be
+asked several times. The way down has an end anyhow.
+"""
 
 FURTHER_STEPS = 32
 """Owners' steps beyond the incumbent that an exchange tries, cheapest first."""

@@ -7,6 +7,7 @@ anchor is worth keeping.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from ninfer_lab.contract.errors import OptionsError
 
@@ -22,6 +23,19 @@ MAX_AUTOMATIC_PRIVATE_ANCHORS = 64
 
 ENDPOINT_ANCHOR_MINIMUM_GAIN_TOKENS = 1_024
 """How far above its owner's long anchors an endpoint must lie to become one itself (ANC-3)."""
+
+
+class GivenAnchors(Protocol):
+    """What a caller may choose; `None` stands for a default."""
+
+    @property
+    def max_long_anchors_per_continuation(self) -> int | None: ...
+
+    @property
+    def automatic_private_anchors(self) -> int | None: ...
+
+    @property
+    def endpoint_anchors(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,28 +60,21 @@ class PrivateAnchors:
 
     @classmethod
     def resolve(
-        cls,
-        *,
-        max_long_anchors: int | None,
-        automatic: int | None,
-        at_endpoints: bool,
-        slots_count: int,
-        is_cache_enabled: bool,
+        cls, given: GivenAnchors, slots_count: int, *, is_cache_enabled: bool
     ) -> PrivateAnchors:
         """Fixes the defaults, which depend on each other.
 
         Args:
-            max_long_anchors: L as given; without a cache there is none to keep.
-            automatic: N as given; by default L.
-            at_endpoints: As given; of no effect where none is kept.
+            given: An engine's options; without a cache there is no anchor to keep.
             slots_count: Device slots beside the lanes' own.
             is_cache_enabled: Whether anything is kept between requests (MODE-3).
 
         Raises:
             OptionsError: Out of range, or proposing what none may keep.
         """
+        automatic = given.automatic_private_anchors
         limit = MAX_LONG_ANCHORS_PER_CONTINUATION if is_cache_enabled else 0
-        retained = max_long_anchors
+        retained = given.max_long_anchors_per_continuation
         if retained is None:
             retained = LONG_ANCHORS_PER_CONTINUATION if is_cache_enabled else 0
         if not 0 <= retained <= limit:
@@ -94,7 +101,7 @@ class PrivateAnchors:
         return cls(
             retained_count=retained,
             automatic_count=proposed,
-            at_endpoints=at_endpoints and retained > 0,
+            at_endpoints=given.endpoint_anchors and retained > 0,
             slots_count=slots_count if retained else 0,
         )
 

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from ninfer_lab.contract.checkpoint import CheckpointKind
 from ninfer_lab.contract.ids import CheckpointRef, LaneId, OwnerRef, RequestId, SessionKey
-from ninfer_lab.contract.options import CacheMode, RequestPurpose
+from ninfer_lab.contract.options import CacheMode
 from ninfer_lab.contract.prompt import PreparedPrompt
+from ninfer_lab.contract.request_purpose import RequestPurpose
 
 
 class AdmissionMoment(NamedTuple):

@@ -79,12 +79,10 @@ class CatalogController:
     def _admitted(self, done: Materialization) -> Admitted:
         result = done.result
         self._requests[result.handle.id] = result.candidate.request.request
-        capture = self._offered(
-            result.handle,
-            self._program.captured_at_start(result.handle)
-            or self._capture(result.handle, self._program.capture_offer(result.handle)),
-            starting=True,
-        )
+        started = self._program.capture_at_start(result.handle)
+        if not isinstance(started, CaptureResult):
+            started = self._capture(result.handle, started)
+        capture = self._offered(result.handle, started, starting=True)
         return Admitted(
             handle=result.handle,
             path=result.candidate.path,

@@ -19,6 +19,7 @@ from ninfer_lab.context_cache.judged_targets import ARENA_TARGETS, Judged, Probl
 from ninfer_lab.context_cache.portfolio_value import (
     empirical_value_ns,
     private_loss_ns,
+    public_value_ns,
     saving_ns,
 )
 from ninfer_lab.context_cache.resource_search import Found
@@ -41,6 +42,7 @@ __all__ = [
     "every_target",
     "judge",
     "private_loss_ns",
+    "public_value_ns",
     "reuse_domain",
     "saving_ns",
     "savings_ns",

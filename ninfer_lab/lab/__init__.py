@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from ninfer_lab.contract.options import CacheMode as CacheMode
     from ninfer_lab.contract.options import EngineOptions as EngineOptions
     from ninfer_lab.contract.options import RequestOptions as RequestOptions
-    from ninfer_lab.contract.options import Sampling as Sampling
     from ninfer_lab.contract.options import SpeculativeBackend as SpeculativeBackend
     from ninfer_lab.contract.result import SequenceEnd as SequenceEnd
+    from ninfer_lab.contract.sampling import Sampling as Sampling
     from ninfer_lab.engine.assembly import TorchParts as TorchParts
     from ninfer_lab.lab import certificates as certificates
     from ninfer_lab.lab import decisions as decisions
@@ -92,7 +92,7 @@ _HOME_OF_NAME = {
     "RequestOptions": "contract.options",
     "ReusePath": "contract.candidate",
     "RowStart": "policies.row_ledger",
-    "Sampling": "contract.options",
+    "Sampling": "contract.sampling",
     "SequenceEnd": "contract.result",
     "SpeculativeBackend": "contract.options",
     "SynchronousDesign": "policies.synchronous_design",

@@ -27,6 +27,7 @@ from ninfer_lab.engine.decision_reading import (
     PrefixKey,
     PriceWork,
     empirical_value_ns,
+    public_value_ns,
     reuse_domain,
     savings_ns,
 )
@@ -70,16 +71,17 @@ class Portfolio:
         return empirical_value_ns(self.demands, self.savings_ns)
 
     @property
-    def credit_ns(self) -> int:
-        """What is kept on somebody's word: each is worth what it spares once."""
-        return sum(
+    def public_ns(self) -> int:
+        """All in all: the same, and what each live credit stands for (VAL-3, VAL-5)."""
+        credited_ns = [
             self.savings_ns.get(_key(prefix), 0) for prefix in self.prefixes if prefix.has_credit
-        )
+        ]
+        return public_value_ns(self.demands, self.savings_ns, credited_ns)
 
     @property
-    def public_ns(self) -> int:
-        """All in all (VAL-3)."""
-        return self.empirical_ns + self.credit_ns
+    def credit_ns(self) -> int:
+        """What is kept on somebody's word."""
+        return self.public_ns - self.empirical_ns
 
     def alone_ns(self, name: str) -> int:
         """What the demands would have been spared by one prefix alone."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass, replace
+from itertools import product
 
 from ninfer_lab.contract.events import RequestAdmitted
 from ninfer_lab.contract.options import EngineOptions, RequestOptions, pages_of_tokens
@@ -139,19 +140,25 @@ class CatalogCapacity:
     """What the catalog engine was given, and what turn 2 reused then.
 
     Attributes:
+        long_anchors: Earlier points that a continuation may keep, a state each.
         extra_slots: Device state slots beside the lane's own.
         host_slots: On the Host; none means no Host at all.
     """
 
     private_slots: int
+    long_anchors: int
     extra_slots: int
     host_slots: int
     reused_tokens: tuple[tuple[Group, int], ...]
 
     @property
     def helps(self) -> bool:
-        """Whether turn 2 found its prefix in every group."""
-        return all(tokens > 0 for _, tokens in self.reused_tokens)
+        """Whether turn 2 found all of its prefix in every group."""
+        return all(tokens == _PREFIX_TOKENS[group] for group, tokens in self.reused_tokens)
+
+
+_PREFIX_TOKENS = {Group.CONTROL: 961, Group.TITLE: 961, Group.POSTFIX: 962}
+"""Up to the turn closure of the first turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -162,10 +169,11 @@ class CatalogTable:
 
     def __str__(self) -> str:
         groups = tuple(f"{group.value}, turn 2" for group in Group)
-        head = ("private slots", "extra state slots", "Host state slots", *groups)
+        head = ("private slots", "anchors", "extra state slots", "Host state slots", *groups)
         rows = [
             (
                 str(each.private_slots),
+                str(each.long_anchors),
                 str(each.extra_slots),
                 str(each.host_slots),
                 *(str(tokens) for _, tokens in each.reused_tokens),
@@ -183,23 +191,21 @@ class CatalogTable:
 
 def catalog_capacities() -> CatalogTable:
     """The same requests under the catalog's design, one lane, from very little on."""
-    return CatalogTable(
-        capacities=tuple(
-            _catalog(private_slots, extra_slots, host_slots)
-            for private_slots in (1, 2)
-            for extra_slots in (0, 1, 2)
-            for host_slots in (0, 8)
-        )
-    )
+    one = [(1, 0, extra_slots, 8) for extra_slots in (0, 4)]
+    two = product((2,), (0, 2), (0, 1, 2, 3, 4), (0, 8))
+    return CatalogTable(capacities=tuple(_catalog(*each) for each in (*one, *two)))
 
 
-def _catalog(private_slots: int, extra_slots: int, host_slots: int) -> CatalogCapacity:
+def _catalog(
+    private_slots: int, long_anchors: int, extra_slots: int, host_slots: int
+) -> CatalogCapacity:
     reused = []
     for group in Group:
         world = world_of(group)
         options = replace(
             world.story.options,
             max_private_continuations=private_slots,
+            max_long_anchors_per_continuation=long_anchors,
             device_state_slots=extra_slots,
             host_state_slots=host_slots,
             host_kv_capacity_bytes=None if host_slots else 0,
@@ -211,6 +217,7 @@ def _catalog(private_slots: int, extra_slots: int, host_slots: int) -> CatalogCa
         reused.append((group, last.outcome.log.prefix_cache_hit_tokens))
     return CatalogCapacity(
         private_slots=private_slots,
+        long_anchors=long_anchors,
         extra_slots=extra_slots,
         host_slots=host_slots,
         reused_tokens=tuple(reused),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from ninfer_lab.contract.events import RequestFinished
-from ninfer_lab.contract.options import RequestPurpose
+from ninfer_lab.contract.request_purpose import RequestPurpose
 from ninfer_lab.engine.assembly import ControllerFactory
 from ninfer_lab.lab import worlds
 from ninfer_lab.lab.story import Ask, Story

@@ -40,10 +40,10 @@ from ninfer_lab.contract.options import (
     CacheMode,
     EngineOptions,
     RequestOptions,
-    RequestPurpose,
-    Sampling,
 )
 from ninfer_lab.contract.prompt import Message, Role
+from ninfer_lab.contract.request_purpose import RequestPurpose
+from ninfer_lab.contract.sampling import Sampling
 from ninfer_lab.lab.story import (
     ITEM,
     MAX_ASKS,

@@ -36,13 +36,7 @@ from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.machine_work import PrefillWork
 from ninfer_lab.contract.options import ResolvedOptions
 from ninfer_lab.contract.placement import LedgerSnapshot, RowTable
-from ninfer_lab.contract.plan import (
-    ActivationIntent,
-    CaptureOffer,
-    CaptureTerms,
-    PlannedCapture,
-    ResourcePlan,
-)
+from ninfer_lab.contract.plan import ActivationIntent, CaptureOffer, CaptureTerms, ResourcePlan
 from ninfer_lab.contract.result import (
     CaptureOutcome,
     CaptureResult,
@@ -58,6 +52,7 @@ from ninfer_lab.contract.work import Cut
 from ninfer_lab.program.capture_desk import CaptureDesk
 from ninfer_lab.program.execution.forward_step import begin_cut, commit_cut
 from ninfer_lab.program.execution.growth_lease import lease, wanted_lease
+from ninfer_lab.program.lineage_captures import LineageCaptures
 from ninfer_lab.program.planning.backfill_proof import head_keeps_its_room
 from ninfer_lab.program.planning.capture_projection import ProgramCaptureSession
 from ninfer_lab.program.planning.exact_identity import compare
@@ -69,7 +64,6 @@ from ninfer_lab.program.planning.planning_session import ProgramSession
 from ninfer_lab.program.planning.resource_projection import fits_alone
 from ninfer_lab.program.planning.transfer_work import prefill_between
 from ninfer_lab.program.storage.ledger import Ledger
-from ninfer_lab.program.transactions.capture import CaptureOrder, capture
 from ninfer_lab.program.transactions.proven_plan import ProvenPlan
 from ninfer_lab.program.transactions.running_capture import RunningCapture
 from ninfer_lab.program.transactions.running_transaction import RunningTransaction
@@ -89,6 +83,7 @@ class Program:
         self._ids: Iterator[int] = count(1)
         self._readied: LedgerReadied | None = None
         self._captures = CaptureDesk(self._ledger, self._ids)
+        self._lineages = LineageCaptures(options, self._ledger, machine, self._ids)
 
     @property
     def resource_revision(self) -> int:
@@ -236,17 +231,12 @@ class Program:
                 "REV-1 revision", f"{plan.assessment} does not hold at its own revision"
             )
         handle = SequenceHandle(id=SequenceId(next(self._ids)), lane=plan.intent.lane)
-        intent, start_tokens = plan.intent, plan.assessment.target.candidate.reuse_tokens
-        at_start = None
-        if intent.terms_at_start is not None:
-            planned = next(c for c in intent.captures if c.frontier_tokens == start_tokens)
-            at_start = self._order(planned, intent.terms_at_start)
         return ProvenPlan(
             plan=plan,
             lineage=projected.lineage,
             post=projected.post,
             handle=handle,
-            capture_at_start=at_start,
+            capture_at_start=self._lineages.at_start(plan),
         )
 
     def _require_current(self, what: str, assessment: Assessment) -> None:
@@ -345,11 +335,7 @@ class Program:
         return begin_cut(self._ledger, self._machine, sequence, self._options)
 
     def commit(self, handle: SequenceHandle) -> CaptureOffer | None:
-        """The cut given out last has run.
-
-        Returns:
-            What could be captured at the frontier that it has reached.
-        """
+        """The cut given out last has run; what could be captured where it ends is offered."""
         sequence = self._ledger.sequence(handle)
         if commit_cut(self._ledger, sequence):
             self._require_no_transition("the end of a Fork pin")
@@ -360,47 +346,28 @@ class Program:
         """A drawn token joins the exact history."""
         self._ledger.sequence(handle).output.append(token_id)
 
-    def capture_offer(self, handle: SequenceHandle) -> CaptureOffer | None:
-        """What could be captured at the frontier where a sequence is."""
-        return self._ledger.sequence(handle).capture_offer()
-
-    def captured_at_start(self, handle: SequenceHandle) -> CaptureResult | None:
-        """What the admission itself has captured where the sequence starts."""
-        return self._ledger.sequence(handle).captured_at_start
+    def capture_at_start(self, handle: SequenceHandle) -> CaptureResult | CaptureOffer | None:
+        """What the admission itself has captured where a sequence starts; else what could be."""
+        sequence = self._ledger.sequence(handle)
+        return sequence.captured_at_start or sequence.capture_offer()
 
     def capture(self, handle: SequenceHandle, terms: CaptureTerms | None) -> CaptureResult:
-        """Takes the offer at a sequence's frontier up, if there is room.
-
-        Args:
-            terms: `None` where nothing was offered.
-        """
+        """Takes up what was offered (`None`: nothing) where a sequence is, if there is room."""
         sequence = self._ledger.sequence(handle)
         if terms is None:
             return CaptureResult(CaptureOutcome.NOT_WANTED, sequence.frontier_tokens)
         self._require_no_transition("a capture")
-        offer = sequence.capture_offer()
-        assert offer is not None, "only what is offered can be captured"
-        order = self._order(offer.planned, terms)
-        result = capture(self._ledger, self._machine, sequence, order)
+        result = self._lineages.take(sequence, terms)
         if result.outcome is CaptureOutcome.CAPTURED or result.replaced is not None:
             self._resource_revision += 1
         return result
-
-    def _order(self, planned: PlannedCapture, terms: CaptureTerms) -> CaptureOrder:
-        return CaptureOrder.of(self._options, planned, terms, CheckpointId(next(self._ids)))
 
     def finish(self, handle: SequenceHandle, end: SequenceEnd) -> Settlement:
         """Terminal settlement (ACT-5)."""
         self._require_no_transition("a settlement")
         sequence = self._ledger.sequence(handle)
-        published = settle(
-            self._ledger,
-            self._machine,
-            self._options,
-            sequence,
-            end,
-            endpoint=CheckpointId(next(self._ids)),
-        )
+        endpoint = CheckpointId(next(self._ids))
+        published = settle(self._ledger, self._machine, self._options, sequence, end, endpoint)
         self._resource_revision += 1
         return Settlement(
             published=published,

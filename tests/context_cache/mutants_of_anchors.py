@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from context_cache import test_branches_at_anchors as branches
 from context_cache import test_private_anchors as anchors
 from context_cache import test_private_capture as captures
 from frontend import test_private_anchors as proposals
@@ -184,7 +185,7 @@ STARTED_FROM = (
         where=candidate_shortlist,
         name="candidate_at_anchor",
         make=instead(_disposed(SourceDisposition.RETAIN)),
-        killer=anchors.test_without_a_state_slot_the_conversation_is_rewritten,
+        killer=branches.test_without_a_state_slot_the_conversation_is_rewritten,
     ),
     Mutant(
         rule="ANC-4",
@@ -192,7 +193,7 @@ STARTED_FROM = (
         where=candidate_shortlist,
         name="candidate_at_anchor",
         make=instead(_disposed(SourceDisposition.CONSUME)),
-        killer=anchors.test_a_branch_that_fits_stands_beside_its_conversation,
+        killer=branches.test_a_branch_that_fits_stands_beside_its_conversation,
     ),
     Mutant(
         rule="ANC-4",
@@ -200,7 +201,7 @@ STARTED_FROM = (
         where=candidate_shortlist,
         name="candidate_at_anchor",
         make=_vacant_or_not,
-        killer=anchors.test_without_a_vacant_place_the_conversation_is_rewritten,
+        killer=branches.test_without_a_vacant_place_the_conversation_is_rewritten,
     ),
     Mutant(
         rule="ANC-5",
@@ -208,7 +209,7 @@ STARTED_FROM = (
         where=resource_projection,
         name="source_lineage",
         make=_source_ends,
-        killer=anchors.test_a_sibling_costs_the_old_branch_its_endpoint_and_not_its_prefill,
+        killer=branches.test_a_sibling_costs_the_old_branch_its_endpoint_and_not_its_prefill,
     ),
 )
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from context_cache.decisions import decided, evicted, owner, price, problem, searched
 from ninfer_lab.engine.decision_problem import DecisionProblem, RetentionClass
 from ninfer_lab.engine.decision_room import open_problem
+from ninfer_lab.lab.decisions import look
+from ninfer_lab.lab.ladders import everybody_gives_way
 
 LIVE, LOST = RetentionClass.LIVE_SESSION, RetentionClass.DISPOSABLE
 
@@ -33,3 +37,10 @@ def test_without_room_on_the_host_somebody_goes() -> None:  # spec: SRCH-5
     found = decided(pressed(host_pages=4))
     assert found.best is not None
     assert [bool(choice) for choice in found.best.target.choices] == [False, True]
+
+
+def test_a_way_by_halves_is_gone_to_its_end() -> None:  # spec: SRCH-5
+    # Value first sends five owners to the Host half by half, until it is full and one has to go.
+    written = everybody_gives_way()
+    roomier = replace(written, room=replace(written.room, host_pages=520))
+    assert look(roomier).best.cost.total_ns < look(written).best.cost.total_ns

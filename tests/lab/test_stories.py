@@ -14,11 +14,11 @@ from ninfer_lab.contract.options import (
     ContextCache,
     EngineOptions,
     RequestOptions,
-    RequestPurpose,
     SpeculativeBackend,
 )
-from ninfer_lab.contract.options import Sampling as DrawOptions
 from ninfer_lab.contract.prompt import Message, Role
+from ninfer_lab.contract.request_purpose import RequestPurpose
+from ninfer_lab.contract.sampling import Sampling as DrawOptions
 from ninfer_lab.lab import stories
 from ninfer_lab.lab.story import (
     After,

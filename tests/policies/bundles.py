@@ -14,8 +14,9 @@ from ninfer_lab.contract.ids import (
     RequestId,
     StateSlotId,
 )
-from ninfer_lab.contract.options import CacheMode, RequestPurpose
+from ninfer_lab.contract.options import CacheMode
 from ninfer_lab.contract.prompt import PreparedPrompt
+from ninfer_lab.contract.request_purpose import RequestPurpose
 from ninfer_lab.policies.lane_owned.bundle import Fingerprint, LaneBundle, SavedState
 
 CLOSURE, REPLAY = CheckpointKind.TURN_CLOSURE, CheckpointKind.RESPONSE_REPLAY

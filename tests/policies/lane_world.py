@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from ninfer_lab.contract.ids import RequestId
 from ninfer_lab.contract.machine_api import MachineApi
-from ninfer_lab.contract.options import EngineOptions, RequestPurpose, ResolvedOptions
+from ninfer_lab.contract.options import EngineOptions, ResolvedOptions
 from ninfer_lab.contract.prompt import PreparedPrompt
+from ninfer_lab.contract.request_purpose import RequestPurpose
 from ninfer_lab.cost.machine_cost_model import MachineCostModel
 from ninfer_lab.engine.assembly import ControllerFactory
 from ninfer_lab.lab.checkers.publication import CheckpointsAreProtected

@@ -20,7 +20,6 @@ from ninfer_lab.policies.row_ledger import RowLedger
 from policies import test_detached_registry as registry
 from policies import test_lane_owned as lanes
 from policies import test_lane_selection as selecting
-from policies import test_lane_streams as streams
 from policies import test_longest_prefix as longest
 from policies import test_reuse_plan as planning
 from policies import test_row_ledger as rows
@@ -169,7 +168,6 @@ def _promises_one_page_less(right: Wrong) -> Wrong:
 
 
 _TITLE = lanes.test_a_full_reset_returns_the_pages_at_entry_and_evicts_nobody
-_STREAM = streams.test_a_stream_is_lawful_throughout
 _TABLE = side.test_the_published_table_comes_out
 _EQUALS = selecting.test_of_equal_reuse_the_first_lane_is_taken_though_it_holds_a_conversation
 
@@ -188,8 +186,8 @@ MUTANTS = (
         where=Fingerprint,
         name="agrees",
         make=instead(_longest_common_prefix),
-        killer=_STREAM,
-        arguments=(1,),
+        killer=planning.test_a_plan_looks_at_ledger_and_checkpoint,
+        arguments=("parts below it", [*range(59), 7, 8], "full_reset", 0),
     ),
     Mutant(
         rule="LANE-3",
@@ -319,8 +317,7 @@ MUTANTS = (
         where=BundleStore,
         name="_detach",
         make=_pages_too,
-        killer=_STREAM,
-        arguments=(1,),
+        killer=registry.test_a_detached_bundle_holds_its_pages,
     ),
     Mutant(
         rule="REG-2",

@@ -78,6 +78,16 @@ def test_a_detached_state_is_written_by_no_lane() -> None:  # spec: REG-1
     assert not kept & written
 
 
+def test_a_detached_bundle_holds_its_pages() -> None:  # spec: REG-2
+    world = lane_world(DETACHED_REGISTRY)
+    world.run(opening(range(100, 200)))
+    (kept,) = world.controller.store.bundles
+    world.run([900, 901])
+    (other,) = world.controller.store.retained.values()
+    assert not set(kept.pages) & set(other.pages)
+    assert world.controller.ledger.pages.taken_count == len(kept.pages) + len(other.pages)
+
+
 def test_at_attach_the_state_is_where_its_frontier_says() -> None:  # spec: REG-3
     """The machine refuses a forward whose state has consumed anything but the prompt's own
     beginning; here it is also read off the forward itself.

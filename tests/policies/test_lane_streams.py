@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from ninfer_lab.contract.ids import StateSlotId
-from ninfer_lab.contract.options import PAGE_TOKENS, CacheMode, EngineOptions, RequestPurpose
+from ninfer_lab.contract.options import PAGE_TOKENS, CacheMode, EngineOptions
+from ninfer_lab.contract.request_purpose import RequestPurpose
 from ninfer_lab.policies.lane_owned.switches import EvictionOrder, LaneKey, LaneSwitches
 from ninfer_lab.policies.lane_owned.trace import AdmissionRan, Attached, Detached, LaneTrace
 from policies.lane_world import NOT_OWED, Built, building

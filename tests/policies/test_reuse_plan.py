@@ -7,7 +7,8 @@ from __future__ import annotations
 import pytest
 
 from ninfer_lab.contract.checkpoint import CheckpointKind
-from ninfer_lab.contract.options import CacheMode, RequestPurpose
+from ninfer_lab.contract.options import CacheMode
+from ninfer_lab.contract.request_purpose import RequestPurpose
 from ninfer_lab.policies.lane_owned.reuse_plan import (
     FULL_RESET,
     CheckpointAction,

@@ -27,7 +27,6 @@ from ninfer_lab.contract.options import (
     EngineOptions,
     KvPageBytes,
     RequestOptions,
-    RequestPurpose,
 )
 from ninfer_lab.contract.output import OutputRules
 from ninfer_lab.contract.prompt import (
@@ -44,6 +43,7 @@ from ninfer_lab.contract.prompt import (
     TemplateDigest,
     TokenPrompt,
 )
+from ninfer_lab.contract.request_purpose import RequestPurpose
 from ninfer_lab.contract.shared_prefix import Evidence, SharedCandidate
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.cost.machine_cost_model import model_from_timing

@@ -7,6 +7,7 @@ Those of private anchors are in `context_cache.mutants_of_anchors`, Program's ow
 from __future__ import annotations
 
 from context_cache import mutants_of_anchors
+from context_cache import test_open_transition as transitions
 from engine import test_admission_boundary as boundary
 from engine import test_backfill as backfill
 from engine import test_growth_lease as leases
@@ -139,9 +140,9 @@ MANAGER = (
         rule="ROLE-5",
         what="owner edges nobody heeds",
         where=OwnerEdges,
-        name="protects",
-        make=constant(False),
-        killer=leases.test_an_owner_that_somebody_leans_on_does_not_give_way,
+        name="owners",
+        make=constant(frozenset()),
+        killer=transitions.test_an_owner_that_somebody_leans_on_is_not_idle,
     ),
     Mutant(
         rule="ROLE-5",

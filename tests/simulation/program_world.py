@@ -20,7 +20,6 @@ from ninfer_lab.contract.options import (
     EngineOptions,
     KvPageBytes,
     ResolvedOptions,
-    Sampling,
     SpeculativeBackend,
 )
 from ninfer_lab.contract.placement import (
@@ -28,12 +27,7 @@ from ninfer_lab.contract.placement import (
     OwnerPlacement,
     SequencePlacement,
 )
-from ninfer_lab.contract.plan import (
-    ActivationIntent,
-    CaptureOffer,
-    PlannedCapture,
-    ResourcePlan,
-)
+from ninfer_lab.contract.plan import ActivationIntent, CaptureOffer, PlannedCapture, ResourcePlan
 from ninfer_lab.contract.prompt import PreparedPrompt
 from ninfer_lab.contract.result import (
     CaptureResult,
@@ -42,6 +36,7 @@ from ninfer_lab.contract.result import (
     SequenceEnd,
     Settlement,
 )
+from ninfer_lab.contract.sampling import Sampling
 from ninfer_lab.contract.target import Assessment, OwnerOutcome, StageName, TargetSketch
 from ninfer_lab.contract.transaction import TransactionHandle, TransactionPhase
 from ninfer_lab.contract.work import Draw, ForwardPhase, ForwardRow, ForwardStep
@@ -295,7 +290,9 @@ class ProgramWorld:
 
     def capture_at_start(self, result: Committed) -> CaptureResult:
         """What is planned at the very frontier a sequence starts from."""
-        capture = self._capture(result, self.program.capture_offer(result.handle))
+        offer = self.program.capture_at_start(result.handle)
+        assert not isinstance(offer, CaptureResult)
+        capture = self._capture(result, offer)
         self.look()
         return capture
 

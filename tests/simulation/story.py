@@ -13,9 +13,10 @@ from enum import Enum
 from ninfer_lab.contract.errors import PromptError
 from ninfer_lab.contract.events import RequestAdmitted, RequestFinished
 from ninfer_lab.contract.ids import RequestId
-from ninfer_lab.contract.options import CacheMode, EngineOptions, RequestPurpose
+from ninfer_lab.contract.options import CacheMode, EngineOptions
 from ninfer_lab.contract.output import FinishReason
 from ninfer_lab.contract.prompt import PreparedPrompt, RewriteKind
+from ninfer_lab.contract.request_purpose import RequestPurpose
 from ninfer_lab.contract.shared_prefix import Evidence, SharedCandidate
 from ninfer_lab.engine.assembly import ControllerFactory, catalog_design
 from ninfer_lab.lab.laws import Law, check_laws

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from ninfer_lab.contract.events import RequestAdmitted
-from ninfer_lab.contract.options import RequestPurpose
 from ninfer_lab.contract.recording_options import PlacementDetail, RecordingDetail, RecordingOptions
+from ninfer_lab.contract.request_purpose import RequestPurpose
 from ninfer_lab.engine.assembly import catalog_design
 from ninfer_lab.lab import stories, worlds
 from ninfer_lab.lab.side_request_donts import (
@@ -244,14 +244,17 @@ def test_in_turns_both_find_their_prefix_with_a_registry_alone() -> None:  # spe
     assert in_turns(catalog_design) == (0, 0, 81, 95)
 
 
-def test_the_catalog_engine_needs_a_second_place_for_states_and_no_way_out() -> None:
+def test_the_catalog_engine_needs_a_second_place_and_no_way_out() -> None:
     table = catalog_capacities()
     for each in table.capacities:
         if each.extra_slots == 0:
             assert not any(tokens for _, tokens in each.reused_tokens), each
-        if each.private_slots == 2 and each.extra_slots == 2:
+            continue
+        assert each.reused_tokens[0] == (Group.CONTROL, 961), each
+        if each.private_slots == 1:
+            assert each.reused_tokens[1:] == ((Group.TITLE, 0), (Group.POSTFIX, 0)), each
+        elif each.host_slots or each.extra_slots >= each.long_anchors + 2:
             assert each.helps, each
-    assert [each.helps for each in table.capacities][-1]
 
 
 # ── what is no way out ──────────────────────────────────────────────────────────────────────────

@@ -21,7 +21,8 @@ from ninfer_lab.contract.capacity import NO_HOST_ARENA, KvPool
 from ninfer_lab.contract.clock import Clock
 from ninfer_lab.contract.ids import LaneId, PageId, RequestId, StateSlotId
 from ninfer_lab.contract.numerics import ModelDtype, Numerics
-from ninfer_lab.contract.options import Sampling, pages_of_tokens
+from ninfer_lab.contract.options import pages_of_tokens
+from ninfer_lab.contract.sampling import Sampling
 from ninfer_lab.contract.work import Cut, Draw, ForwardPhase, ForwardRow, ForwardStep
 from ninfer_lab.lab.calibration.grid import PrefillPoint
 from ninfer_lab.machine.torch_machine import TorchMachine

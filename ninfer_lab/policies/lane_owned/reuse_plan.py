@@ -11,8 +11,9 @@ from enum import Enum
 
 from ninfer_lab.contract.candidate import AdmissionRequest, ReusePath
 from ninfer_lab.contract.checkpoint import CheckpointKind
-from ninfer_lab.contract.options import CacheMode, RequestPurpose
+from ninfer_lab.contract.options import CacheMode
 from ninfer_lab.contract.prompt import RewriteBoundary, RewriteKind
+from ninfer_lab.contract.request_purpose import RequestPurpose
 from ninfer_lab.policies.lane_owned.bundle import LaneBundle
 from ninfer_lab.policies.lane_owned.switches import LaneSwitches
 
