@@ -163,6 +163,7 @@ _stories = st.builds(
             lag_tokens=st.integers(0, 3),
         ),
         kv_lease_growth=st.booleans(),
+        release_diverged=st.booleans(),
         backfill=st.booleans(),
         max_long_anchors_per_continuation=st.none() | st.integers(1, 3),
         automatic_private_anchors=st.none() | st.integers(0, 4),
