@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ninfer_lab.contract.options import Sampling as Sampling
     from ninfer_lab.contract.options import SpeculativeBackend as SpeculativeBackend
     from ninfer_lab.engine.assembly import TorchParts as TorchParts
+    from ninfer_lab.lab import eight_prefixes_figures as eight_prefixes_figures
     from ninfer_lab.lab import engine_trials as engine_trials
     from ninfer_lab.lab import experiments as experiments
     from ninfer_lab.lab import explain as explain
@@ -29,6 +30,14 @@ if TYPE_CHECKING:
     from ninfer_lab.lab import transition_trials as transition_trials
     from ninfer_lab.lab import worlds as worlds
     from ninfer_lab.lab.chat import Chat as Chat
+    from ninfer_lab.lab.eight_prefixes_study import Rules as Rules
+    from ninfer_lab.lab.eight_prefixes_study import Turns as Turns
+    from ninfer_lab.lab.eight_prefixes_study import chance_table as chance_table
+    from ninfer_lab.lab.eight_prefixes_study import eight_prefixes as eight_prefixes
+    from ninfer_lab.lab.eight_prefixes_study import reuse_by_draw as reuse_by_draw
+    from ninfer_lab.lab.eight_prefixes_study import reuse_table as reuse_table
+    from ninfer_lab.lab.eight_prefixes_study import run_turns as run_turns
+    from ninfer_lab.lab.eight_prefixes_study import sharing_nothing as sharing_nothing
     from ninfer_lab.lab.faults.fault import Fault as Fault
     from ninfer_lab.lab.faults.faulty_machine import breaking as breaking
     from ninfer_lab.lab.faults.trained_world import trained_world as trained_world
@@ -59,18 +68,26 @@ _HOME_OF_NAME = {
     "LedgerDesk": "lab.widgets.ledger_desk",
     "Numerics": "contract.numerics",
     "RequestOptions": "contract.options",
+    "Rules": "lab.eight_prefixes_study",
     "Sampling": "contract.options",
     "SpeculativeBackend": "contract.options",
     "TorchParts": "engine.assembly",
     "TransitionDesk": "lab.widgets.transition_desk",
+    "Turns": "lab.eight_prefixes_study",
     "Wanted": "lab.wanted",
     "breaking": "lab.faults.faulty_machine",
+    "chance_table": "lab.eight_prefixes_study",
     "demoting": "lab.wanted",
+    "eight_prefixes": "lab.eight_prefixes_study",
     "evicting": "lab.wanted",
     "fault_table": "lab.faults.trial",
     "open_engine": "lab.serving",
     "read_trace": "lab.traces.reading",
     "replay": "lab.traces.replay",
+    "reuse_by_draw": "lab.eight_prefixes_study",
+    "reuse_table": "lab.eight_prefixes_study",
+    "run_turns": "lab.eight_prefixes_study",
+    "sharing_nothing": "lab.eight_prefixes_study",
     "tiny_checkpoint": "lab.serving",
     "trained_world": "lab.faults.trained_world",
 }
@@ -79,6 +96,7 @@ them.
 """
 
 _MODULES = (
+    "eight_prefixes_figures",
     "engine_trials",
     "experiments",
     "explain",
@@ -102,13 +120,18 @@ __all__ = [
     "LedgerDesk",
     "Numerics",
     "RequestOptions",
+    "Rules",
     "Sampling",
     "SpeculativeBackend",
     "TorchParts",
     "TransitionDesk",
+    "Turns",
     "Wanted",
     "breaking",
+    "chance_table",
     "demoting",
+    "eight_prefixes",
+    "eight_prefixes_figures",
     "engine_trials",
     "evicting",
     "experiments",
@@ -119,6 +142,10 @@ __all__ = [
     "open_engine",
     "read_trace",
     "replay",
+    "reuse_by_draw",
+    "reuse_table",
+    "run_turns",
+    "sharing_nothing",
     "stories",
     "tables",
     "tiny_checkpoint",
