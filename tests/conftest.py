@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 
@@ -58,3 +59,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def soaking(pytestconfig: pytest.Config) -> bool:
     """Whether this run is `make soak`: a test may then try many more cases, from new seeds."""
     return bool(pytestconfig.getoption("--soak"))
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """For thousands of small products, in which a second thread only waits for the first."""
+    import torch  # most rooms are tested without it
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)

@@ -1,19 +1,27 @@
 """Which checkpoints might this request start from, and may it take them over?
 
 Owns the narrowing by prefix digest (which proves nothing, IDN-4) and the source rule, Retain or
-Consume. Program verifies every entry afterwards (CAND-2).
+Consume. Program verifies every entry afterwards (CAND-2). How the rule bends for long anchors is
+`long_anchors`'.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ninfer_lab.context_cache.catalog import PrivateOwner
+from ninfer_lab.context_cache.catalog import Catalog, PrivateOwner
+from ninfer_lab.context_cache.long_anchors import candidate_at_anchor
 from ninfer_lab.context_cache.owner_edges import OwnerEdges
 from ninfer_lab.context_cache.session_index import SessionIndex
-from ninfer_lab.contract.candidate import AdmissionRequest, SourceDisposition
-from ninfer_lab.contract.checkpoint import CheckpointSummary
+from ninfer_lab.contract.candidate import (
+    AdmissionCandidate,
+    AdmissionRequest,
+    SourceDisposition,
+)
+from ninfer_lab.contract.checkpoint import CheckpointKind, CheckpointSummary
+from ninfer_lab.contract.program_api import ProgramApi
+from ninfer_lab.contract.shared_prefix import Evidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +30,38 @@ class ShortlistEntry:
 
     owner: PrivateOwner
     checkpoint: CheckpointSummary
+
+
+def exact_candidates(
+    program: ProgramApi,
+    request: AdmissionRequest,
+    catalog: Catalog,
+    sessions: SessionIndex,
+    edges: OwnerEdges,
+) -> Iterator[AdmissionCandidate]:
+    """Every shortlisted checkpoint that Program finds equal, with its source rule (CAND-2).
+
+    Whoever declares a boundary where it starts means to come back to it: the source stays (ANC-4).
+    """
+    declared = {
+        each.frontier_tokens
+        for each in request.prompt.shared_candidates
+        if each.evidence & Evidence.EXPLICIT_BOUNDARY
+    }
+    for entry in shortlist(request, catalog.owners()):
+        ref = entry.checkpoint.ref
+        disposition = disposition_of(request, entry.owner, sessions, edges)
+        if entry.checkpoint.frontier_tokens in declared:
+            disposition = SourceDisposition.RETAIN
+        found = program.verify(request, ref, disposition)
+        if not isinstance(found, AdmissionCandidate):
+            continue
+        rewrites = disposition is SourceDisposition.CONSUME
+        if rewrites and entry.checkpoint.kind is CheckpointKind.LONG_ANCHOR:
+            has_vacant_slot = catalog.vacant_slot() is not None
+            yield candidate_at_anchor(program, found, has_vacant_slot=has_vacant_slot)
+        else:
+            yield found
 
 
 def shortlist(

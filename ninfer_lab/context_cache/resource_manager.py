@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import count
 
-from ninfer_lab.context_cache.candidate_shortlist import disposition_of, shortlist
+from ninfer_lab.context_cache.candidate_shortlist import exact_candidates
 from ninfer_lab.context_cache.catalog import Catalog, PrivateOwner
 from ninfer_lab.context_cache.hit_history import HitHistory
 from ninfer_lab.context_cache.kept_owners import KeptOwners
@@ -27,7 +27,7 @@ from ninfer_lab.context_cache.materialization_planner import (
     decide,
 )
 from ninfer_lab.context_cache.owner_edges import OwnerEdges
-from ninfer_lab.context_cache.private_capture import wanted_captures
+from ninfer_lab.context_cache.private_capture import capture_terms, planned_captures, terms_at_start
 from ninfer_lab.context_cache.search_budget import BoundaryAllowance
 from ninfer_lab.context_cache.session_index import SessionIndex
 from ninfer_lab.context_cache.shared_captures import Chance, SharedCaptures
@@ -56,7 +56,7 @@ from ninfer_lab.contract.ids import (
     SequenceHandle,
 )
 from ninfer_lab.contract.options import CacheMode, ContextCache, ResolvedOptions
-from ninfer_lab.contract.plan import ActivationIntent, PlannedCapture
+from ninfer_lab.contract.plan import ActivationIntent, CaptureOffer, CaptureTerms, PlannedCapture
 from ninfer_lab.contract.program_api import ProgramApi
 from ninfer_lab.contract.result import (
     Aborted,
@@ -87,6 +87,7 @@ class ResourceManager:
         self.cost_model = cost_model
         self._program = program
         self._enabled = options.context_cache is ContextCache.ENABLED
+        self._anchors = options.anchors
         self._recency_eviction = options.recency_eviction
         self._catalog = Catalog(options.max_private_continuations)
         self._sessions = SessionIndex()
@@ -249,6 +250,10 @@ class ResourceManager:
         if claim.session_key is not None:
             self._sessions.bind(claim.session_key, owner.id, claim.publication_order)
 
+    def capture_terms(self, offer: CaptureOffer) -> CaptureTerms:
+        """What gives way to a capture whose frontier has been reached."""
+        return capture_terms(offer, self._anchors.retained_count)
+
     def entries(self) -> tuple[CatalogEntry, ...]:
         """Both catalogs, for recordings and pictures."""
         return self._kept.entries()
@@ -291,23 +296,14 @@ class ResourceManager:
         root = self._program.root_candidate(request)
         if not self._reads(request):
             return (root,)
-        verified = (
-            self._program.verify(
-                request,
-                entry.checkpoint.ref,
-                disposition_of(request, entry.owner, self._sessions, self._edges),
-            )
-            for entry in shortlist(request, self._catalog.owners())
-        )
-        return (
-            root,
-            *(v for v in verified if isinstance(v, AdmissionCandidate)),
-            *self._shared.candidates(request),
-        )
+        exact = exact_candidates(self._program, request, self._catalog, self._sessions, self._edges)
+        return (root, *exact, *self._shared.candidates(request))
 
     def _private(self, candidate: AdmissionCandidate) -> tuple[PlannedCapture, ...]:
         """Checkpoints that it would leave on its way."""
-        return wanted_captures(candidate) if self._reads(candidate.request) else ()
+        if not self._reads(candidate.request):
+            return ()
+        return planned_captures(self._program, candidate, self._catalog.owners(), self._anchors)
 
     def _reads(self, request: AdmissionRequest) -> bool:
         return self._enabled and request.mode is CacheMode.READ_WRITE
@@ -323,10 +319,14 @@ class ResourceManager:
             self._catalog.promise(slot, request.request)
         if candidate.source is not None and not candidate.is_consuming:
             self._edges.add(request.request, candidate.source.owner.id)
+        captures = () if destination is None else self._private(candidate)
         intent = ActivationIntent(
             lane=_lane(request),
             destination=destination,
-            captures=() if destination is None else self._private(candidate),
+            captures=captures,
+            terms_at_start=terms_at_start(
+                candidate, captures, self._catalog.owners(), self._anchors.retained_count
+            ),
             offers_tokens=self._offers(candidate, decision),
         )
         self._opened = Opened(

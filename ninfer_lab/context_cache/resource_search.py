@@ -43,6 +43,7 @@ class Found:
         judged: Every target judged, in order.
         fell_back: Whether no identity could be adopted.
         initial_ns: J of what would be done without any search.
+        licence: Owners of the session that might be evicted; `None` without a ladder (SRCH-4).
     """
 
     best: Judged | None
@@ -50,6 +51,7 @@ class Found:
     stop: SearchStop
     fell_back: bool
     initial_ns: int
+    licence: frozenset[int] | None
     spent_ns: int
     renewals_count: int
 
@@ -101,6 +103,7 @@ class _Search:
             stop=stop,
             fell_back=fell_back,
             initial_ns=initial_ns,
+            licence=targets.licence,
             spent_ns=budget.spent_ns,
             renewals_count=budget.renewals_count,
         )

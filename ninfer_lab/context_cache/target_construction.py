@@ -14,8 +14,10 @@ from itertools import islice
 from ninfer_lab.context_cache.judged_targets import Judged, JudgedTargets
 from ninfer_lab.contract.planning import STAYS, DegradationStep, TargetHandle
 
-STEPS_PER_OWNER = 4
-"""Longest way of one construction, per eligible owner; the way down has an end anyhow."""
+STEPS_PER_OWNER = 8
+"""Longest way of one construction, per eligible owner: pages leave by halves, so an owner may be
+asked several times. The way down has an end anyhow.
+"""
 
 FURTHER_STEPS = 32
 """Owners' steps beyond the incumbent that an exchange tries, cheapest first."""
@@ -197,7 +199,9 @@ class _Shares:
 
     def __init__(self, judged: Judged) -> None:
         *others, host_bytes = judged.verdict.balance
-        self._balance = (*others, max(host_bytes, judged.verdict.unplaced_bytes))
+        # Where every extent has its place, what is left of the arena is what is left of it.
+        unplaced_bytes = judged.verdict.unplaced_bytes
+        self._balance = (*others, max(host_bytes, unplaced_bytes) if unplaced_bytes else host_bytes)
         self._missing = [(axis, over) for axis, over in enumerate(self._balance) if over > 0]
         self.most = len(self._missing) + (not judged.has_slot)
 

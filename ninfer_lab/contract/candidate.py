@@ -15,6 +15,7 @@ from ninfer_lab.contract.checkpoint import CheckpointKind
 from ninfer_lab.contract.ids import CheckpointRef, LaneId, OwnerRef, RequestId, SessionKey
 from ninfer_lab.contract.options import CacheMode
 from ninfer_lab.contract.prompt import PreparedPrompt
+from ninfer_lab.contract.request_purpose import RequestPurpose
 
 
 class AdmissionMoment(NamedTuple):
@@ -43,6 +44,7 @@ class AdmissionRequest:
             session.
         free_lanes: Lanes without an active request, ascending. The design chooses (LANE-4).
         tells_targets: Whether every target that is looked at is to be told; changes no decision.
+        purpose: What the client says it is for; a design may heed it.
     """
 
     request: RequestId
@@ -54,6 +56,7 @@ class AdmissionRequest:
     free_lanes: tuple[LaneId, ...]
     moment: AdmissionMoment = FIRST_MOMENT
     tells_targets: bool = False
+    purpose: RequestPurpose = RequestPurpose.CONVERSATION
 
 
 class SourceDisposition(Enum):
@@ -74,6 +77,16 @@ class ReusePath(Enum):
     PRIVATE_RESPONSE_REPLAY = "private_response_replay"
     PRIVATE_LONG_ANCHOR = "private_long_anchor"
     SHARED_STABLE_PREFIX = "shared_stable_prefix"
+    # What the lane-owned engine says of itself (LANE-2).
+    FULL_RESET = "full_reset"
+    APPEND_AT_FRONTIER = "append_at_frontier"
+    RESTORE_TURN_CHECKPOINT = "restore_turn_checkpoint"
+    RESTORE_RESPONSE_CHECKPOINT = "restore_response_checkpoint"
+
+    @property
+    def is_root(self) -> bool:
+        """Nothing was reused."""
+        return self in (ReusePath.ROOT, ReusePath.FULL_RESET)
 
 
 _PATH_OF_KIND = {

@@ -11,9 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from ninfer_lab.contract.anchor_options import NO_PRIVATE_ANCHORS, PrivateAnchors
 from ninfer_lab.contract.capacity import NO_HOST_ARENA, Capacity, HostArenaGeometry, KvPool
 from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.ids import SessionKey
+from ninfer_lab.contract.option_ranges import given_or, require_within
+from ninfer_lab.contract.request_purpose import RequestPurpose
+from ninfer_lab.contract.sampling import GREEDY, Sampling
 from ninfer_lab.contract.shared_prefix import MAX_PREPARED_CANDIDATES
 
 PAGE_TOKENS = 64
@@ -42,36 +46,6 @@ class CacheMode(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sampling:
-    """How the next token is drawn from the logits. Temperature 0 is greedy.
-
-    Attributes:
-        temperature: Divides the logits; 0 takes the largest (ties: the smallest token id).
-        top_k: Keep the k most probable tokens; `None` keeps all.
-        top_p: Keep the smallest set of most probable tokens that reaches this mass.
-        seed: Key of the counter-based generator. The absolute position of the drawn token is the
-            counter, so a resumed request draws what the uninterrupted one would have drawn.
-    """
-
-    temperature: float = 0.0
-    top_k: int | None = None
-    top_p: float = 1.0
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not self.temperature >= 0.0 or self.temperature == float("inf"):
-            raise OptionsError(
-                "sampling.temperature", found=self.temperature, legal="a finite number >= 0"
-            )
-        if self.top_k is not None and self.top_k < 1:
-            raise OptionsError("sampling.top_k", found=self.top_k, legal="None or >= 1")
-        if not 0.0 < self.top_p <= 1.0:
-            raise OptionsError("sampling.top_p", found=self.top_p, legal="0 < top_p <= 1")
-        if not 0 <= self.seed < 2**64:
-            raise OptionsError("sampling.seed", found=self.seed, legal="0 <= seed < 2**64")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RequestOptions:
     """What one request asks for beside its prompt.
 
@@ -86,11 +60,12 @@ class RequestOptions:
     """
 
     max_output_tokens: int | None = None
-    sampling: Sampling = Sampling()
+    sampling: Sampling = GREEDY
     stop_strings: tuple[str, ...] = ()
     mode: CacheMode = CacheMode.READ_WRITE
     session_key: SessionKey | None = None
     stop_at_end_token: bool = True
+    purpose: RequestPurpose = RequestPurpose.CONVERSATION
 
     def __post_init__(self) -> None:
         if self.max_output_tokens is not None and self.max_output_tokens < 1:
@@ -159,6 +134,9 @@ class EngineOptions:
         host_kv_capacity_bytes: The packed Host KV arena; default 8 GiB, or what P contexts take
             where that is less.
         max_private_continuations: Private catalog slots P; default 2C.
+        max_long_anchors_per_continuation: Long anchors L that one history keeps; default 2.
+        automatic_private_anchors: Proposed at the last N message boundaries; default L (ANC-1).
+        endpoint_anchors: Whether a long endpoint stays an anchor once it is continued (ANC-3).
         max_shared_prefixes: Shared catalog slots S; default the larger of C and 7, what one request
             can prepare (SHR-5).
         automatic_markers_take_surplus: The rule before the one that is measured in EVD-4: a
@@ -184,6 +162,9 @@ class EngineOptions:
     host_state_slots: int | None = None
     host_kv_capacity_bytes: int | None = None
     max_private_continuations: int | None = None
+    max_long_anchors_per_continuation: int | None = None
+    automatic_private_anchors: int | None = None
+    endpoint_anchors: bool = True
     max_shared_prefixes: int | None = None
     automatic_markers_take_surplus: bool = False
     recycles_shared_prefixes: bool = True
@@ -211,7 +192,7 @@ class EngineOptions:
         lanes = self.max_concurrency
         enabled = self.context_cache is ContextCache.ENABLED
         extra_slots = self._of_cache("device_state_slots", self.device_state_slots, lanes)
-        private_slots = _given(self.max_private_continuations, 2 * lanes if enabled else lanes)
+        private_slots = given_or(self.max_private_continuations, 2 * lanes if enabled else lanes)
         if private_slots < lanes:
             raise OptionsError(
                 "options.max_private_continuations",
@@ -256,19 +237,21 @@ class EngineOptions:
             backend=self.backend,
             page_bytes=page_bytes or KvPageBytes(main=0),
             state_image_bytes=state_image_bytes,
-            lease_window_tokens=(
-                max(LEASE_WINDOW_TOKENS, self.prefill_chunk_tokens)
-                if self.kv_lease_growth
-                else None
-            ),
+            lease_window_tokens=self._lease_window(),
             backfill=self.backfill,
             recency_eviction=self.recency_eviction,
+            anchors=PrivateAnchors.resolve(self, extra_slots, is_cache_enabled=enabled),
         )
+
+    def _lease_window(self) -> int | None:
+        if not self.kv_lease_growth:
+            return None
+        return max(LEASE_WINDOW_TOKENS, self.prefill_chunk_tokens)
 
     def _of_cache(self, name: str, given: int | None, default: int) -> int:
         """A capacity that only a cache fills; none without one (MODE-3)."""
         if self.context_cache is ContextCache.ENABLED:
-            return _given(given, default)
+            return given_or(given, default)
         if given:
             raise OptionsError(
                 f"options.{name}",
@@ -310,7 +293,7 @@ class EngineOptions:
     def _pool_pages(
         self, option: str, given_tokens: int | None, default_pages: int, needed_pages: int
     ) -> int:
-        tokens = _given(given_tokens, default_pages * PAGE_TOKENS)
+        tokens = given_or(given_tokens, default_pages * PAGE_TOKENS)
         pages = pages_of_tokens(tokens)
         if pages < needed_pages:
             raise OptionsError(
@@ -322,19 +305,19 @@ class EngineOptions:
         return pages
 
     def _check_ranges(self) -> None:
-        _require("max_concurrency", self.max_concurrency, 1, MAX_CONCURRENCY)
-        _require("max_context_tokens", self.max_context_tokens, 2, 2**31 - 1)
-        _require("prefill_chunk_tokens", self.prefill_chunk_tokens, 1, 2**31 - 1)
-        _require("max_pending_requests", self.max_pending_requests, 1, 2**20)
-        _require("device_state_slots", self.device_state_slots, 0, 2**20)
-        _require("max_private_continuations", self.max_private_continuations, 1, 2**20)
-        _require("max_shared_prefixes", self.max_shared_prefixes, 0, 2**20)
-        _require("kv_capacity_tokens", self.kv_capacity_tokens, 1, 2**40)
-        _require("host_state_slots", self.host_state_slots, 0, 2**20)
-        _require("host_kv_capacity_bytes", self.host_kv_capacity_bytes, 0, 2**50)
+        require_within("max_concurrency", self.max_concurrency, 1, MAX_CONCURRENCY)
+        require_within("max_context_tokens", self.max_context_tokens, 2, 2**31 - 1)
+        require_within("prefill_chunk_tokens", self.prefill_chunk_tokens, 1, 2**31 - 1)
+        require_within("max_pending_requests", self.max_pending_requests, 1, 2**20)
+        require_within("device_state_slots", self.device_state_slots, 0, 2**20)
+        require_within("max_private_continuations", self.max_private_continuations, 1, 2**20)
+        require_within("max_shared_prefixes", self.max_shared_prefixes, 0, 2**20)
+        require_within("kv_capacity_tokens", self.kv_capacity_tokens, 1, 2**40)
+        require_within("host_state_slots", self.host_state_slots, 0, 2**20)
+        require_within("host_kv_capacity_bytes", self.host_kv_capacity_bytes, 0, 2**50)
         if self.backend is not None:
-            _require("backend.kv_capacity_tokens", self.backend.kv_capacity_tokens, 1, 2**40)
-            _require("backend.lag_tokens", self.backend.lag_tokens, 0, 2**20)
+            require_within("backend.kv_capacity_tokens", self.backend.kv_capacity_tokens, 1, 2**40)
+            require_within("backend.lag_tokens", self.backend.lag_tokens, 0, 2**20)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,6 +329,7 @@ class ResolvedOptions:
         state_image_bytes: Of one whole StateImage, likewise.
         lease_window_tokens: Output tokens that growth is leased ahead by; `None` reserves the
             whole output (ACT-4).
+        anchors: What is kept and proposed of earlier points (ANC).
     """
 
     capacity: Capacity
@@ -364,6 +348,7 @@ class ResolvedOptions:
     lease_window_tokens: int | None
     backfill: bool
     recency_eviction: bool
+    anchors: PrivateAnchors = NO_PRIVATE_ANCHORS
 
     def coverage_tokens(self, pool: KvPool, frontier_tokens: int) -> int:
         """Tokens that a pool's KV must cover at a frontier of a continuation."""
@@ -376,12 +361,3 @@ class ResolvedOptions:
 def pages_of_tokens(tokens: int) -> int:
     """Pages that hold `tokens` tokens from the start of an address space."""
     return -(-tokens // PAGE_TOKENS)
-
-
-def _given(value: int | None, default: int) -> int:
-    return default if value is None else value
-
-
-def _require(name: str, value: int | None, least: int, most: int) -> None:
-    if value is not None and not least <= value <= most:
-        raise OptionsError(f"options.{name}", found=value, legal=f"{least} <= {name} <= {most}")

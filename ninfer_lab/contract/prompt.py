@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, Flag, auto
 from typing import NewType
 
 from ninfer_lab.contract.errors import InvariantBroken, PromptError
@@ -127,11 +127,16 @@ class TokenPrompt:
     """Token ids to be continued, with no messages and hence no rewrite boundaries (ANC-2).
 
     Args:
+        tokens: The ids.
+        anchor_prompt_end: Whether a private anchor is proposed before the last of them, so that
+            the same prompt coming again computes one token. It costs one more forward and one
+            StateImage, and is no part of identity.
         markers: Where its beginning may be shared, four at most beside structural ones.
         hints: Which candidates the engine may add.
     """
 
     tokens: TokenSpan
+    anchor_prompt_end: bool = False
     markers: tuple[TokenMarker, ...] = ()
     hints: SharedPrefixHints = NO_HINTS
 
@@ -147,11 +152,14 @@ class PromptLimits:
         max_prompt_tokens: Tokens of the rendered prompt, generation opener included.
         vocabulary_tokens: Ids the model has; a raw id at or above it is refused.
         max_messages: Messages of one conversation.
+        automatic_private_anchors: Message boundaries, from the prompt's end, that are proposed as
+            private anchors (ANC-1).
     """
 
     max_prompt_tokens: int
     vocabulary_tokens: int
     max_messages: int = 4_096
+    automatic_private_anchors: int = 0
 
 
 class RewriteKind(Enum):
@@ -174,6 +182,28 @@ class RewriteBoundary:
 
     kind: RewriteKind
     frontier_tokens: int
+
+
+class AnchorOrigin(Flag):
+    """Who proposes a private anchor; several may, at one frontier."""
+
+    MESSAGE_BOUNDARY = auto()
+    """One of the last message boundaries inside the prompt (ANC-1)."""
+    PROMPT_END = auto()
+    """Before the last token of a raw prompt, which its own structure exposes (ANC-2)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnchorProposal:
+    """An earlier point that a private history may keep: a chance, no marker, no identity.
+
+    Args:
+        frontier_tokens: In `(0, len(tokens))` of the prompt.
+        origin: Who proposes it.
+    """
+
+    frontier_tokens: int
+    origin: AnchorOrigin
 
 
 class PromptModality(Enum):
@@ -223,6 +253,10 @@ class PreparedPrompt:
             assistant header in the history and before the generation opener. In
             `(0, len(tokens))`, strictly increasing. Part of identity (IDN-3).
         opens_in: The part of the answer the first output token belongs to.
+        private_anchors: Where an earlier point may be kept, each frontier once, ascending. No part
+            of identity: prefill is cut there only while one is wanted.
+        opener_tap_tokens: Where the generation opener begins, as a hint to who taps the state
+            there; `None` where that is not known. Identity does not hold it.
         shared_candidates: Where a shared prefix might be written, ascending by frontier, in
             `(0, len(tokens)]`, each frontier once. No part of identity.
 
@@ -236,6 +270,8 @@ class PreparedPrompt:
     rewrite_boundaries: tuple[RewriteBoundary, ...] = ()
     rewrite_execution_frontiers: tuple[int, ...] = ()
     opens_in: OutputChannel = OutputChannel.CONTENT
+    private_anchors: tuple[AnchorProposal, ...] = ()
+    opener_tap_tokens: int | None = None
     shared_candidates: tuple[SharedCandidate, ...] = ()
 
     def __post_init__(self) -> None:
@@ -251,6 +287,8 @@ class PreparedPrompt:
         _require_increasing(
             "rewrite execution frontiers", self.rewrite_execution_frontiers, total_tokens
         )
+        anchors_tokens = tuple(each.frontier_tokens for each in self.private_anchors)
+        _require_increasing("private anchors", anchors_tokens, total_tokens)
         if not set(rewrites_tokens) <= set(self.rewrite_execution_frontiers):
             raise InvariantBroken(
                 "IDN-3 rewrite boundaries",

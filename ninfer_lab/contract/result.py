@@ -125,7 +125,7 @@ class CaptureResult(NamedTuple):
 
     Attributes:
         checkpoint: What was captured, if it was.
-        replaced: The older rewrite checkpoint of the lineage that it took the place of.
+        replaced: The older checkpoint of the lineage that it took the place of.
         shared: What came of the chance to write a shared prefix at the same frontier, if there was
             one.
     """

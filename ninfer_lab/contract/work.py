@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from ninfer_lab.contract.capacity import KvPool
 from ninfer_lab.contract.ids import LaneId, PageId, RequestId, StateSlotId
-from ninfer_lab.contract.options import Sampling
+from ninfer_lab.contract.sampling import Sampling
 
 
 class ForwardPhase(Enum):

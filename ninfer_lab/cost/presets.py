@@ -139,9 +139,24 @@ def hardware_class_of(device_name: str, compute_capability: tuple[int, int]) -> 
     >>> hardware_class_of("NVIDIA GeForce RTX 3090", (8, 6))
     'nvidia-geforce-rtx-3090-sm86'
     """
-    slug = re.sub(r"[^a-z0-9]+", "-", device_name.lower()).strip("-")
     major, minor = compute_capability
-    return f"nvidia-{slug.removeprefix('nvidia-')}-sm{major}{minor}"
+    return f"nvidia-{_slug(device_name).removeprefix('nvidia-')}-sm{major}{minor}"
+
+
+def processor_class_of(name: str, thread_count: int) -> str:
+    """The class of a CPU: a slug of its name, and the threads that compute, for a prefill on two
+    takes half of what it takes on one.
+
+    >>> processor_class_of("AMD EPYC(TM) 7763", 2)
+    'cpu-amd-epyc-tm-7763-2-threads'
+    """
+    threads = "1-thread" if thread_count == 1 else f"{thread_count}-threads"
+    return "-".join(part for part in ("cpu", _slug(name), threads) if part)
+
+
+def _slug(name: str) -> str:
+    """Lower-case words and digits, joined by dashes."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
 def _transfer(

@@ -19,6 +19,7 @@ from ninfer_lab.contract.cache_controller import (
 from ninfer_lab.contract.candidate import AdmissionRequest
 from ninfer_lab.contract.capacity import Occupancy
 from ninfer_lab.contract.ids import RequestId, SequenceHandle, SequenceId
+from ninfer_lab.contract.plan import CaptureOffer
 from ninfer_lab.contract.result import (
     AbortCause,
     CaptureResult,
@@ -78,9 +79,10 @@ class CatalogController:
     def _admitted(self, done: Materialization) -> Admitted:
         result = done.result
         self._requests[result.handle.id] = result.candidate.request.request
-        capture = self._offered(
-            result.handle, self._program.capture_planned(result.handle), starting=True
-        )
+        started = self._program.capture_at_start(result.handle)
+        if not isinstance(started, CaptureResult):
+            started = self._capture(result.handle, started)
+        capture = self._offered(result.handle, started, starting=True)
         return Admitted(
             handle=result.handle,
             path=result.candidate.path,
@@ -115,7 +117,12 @@ class CatalogController:
         return self._program.next_cut(handle)
 
     def on_forward(self, handle: SequenceHandle) -> CaptureResult:
-        return self._offered(handle, self._program.commit(handle))
+        return self._offered(handle, self._capture(handle, self._program.commit(handle)))
+
+    def _capture(self, handle: SequenceHandle, offer: CaptureOffer | None) -> CaptureResult:
+        """Program offers, policy names the terms, Program captures if there is room."""
+        terms = None if offer is None else self._manager.capture_terms(offer)
+        return self._program.capture(handle, terms)
 
     def on_accept(self, handle: SequenceHandle, token_id: int) -> None:
         self._program.accept(handle, token_id)

@@ -29,7 +29,9 @@ class Preparation:
         self._frontend = frontend
         self._context_tokens = options.max_context_tokens
         self._limits = PromptLimits(
-            max_prompt_tokens=options.max_context_tokens - 1, vocabulary_tokens=vocabulary_tokens
+            max_prompt_tokens=options.max_context_tokens - 1,
+            vocabulary_tokens=vocabulary_tokens,
+            automatic_private_anchors=options.anchors.automatic_count,
         )
 
     def request(

@@ -106,6 +106,7 @@ class Request:
             free_lanes=free_lanes,
             moment=moment,
             tells_targets=tells_targets,
+            purpose=self.options.purpose,
         )
 
     def forward_row(self, cut: Cut) -> ForwardRow:

@@ -35,6 +35,10 @@ from ninfer_lab.frontend.accepted_output import AcceptedOutput
 from ninfer_lab.frontend.chat_template import ChatTemplate
 from ninfer_lab.frontend.checkpoint_folder import read_checkpoint_text
 from ninfer_lab.frontend.message_ends import RenderedChat, render_with_ends
+from ninfer_lab.frontend.private_anchors import (
+    anchor_before_last_token,
+    anchors_at_message_boundaries,
+)
 from ninfer_lab.frontend.reasoning import channel_after, split_answer
 from ninfer_lab.frontend.reconstruction import Answered, reconstruct
 from ninfer_lab.frontend.shared_candidates import chat_candidates, token_candidates
@@ -91,13 +95,7 @@ class Frontend:
         match prompt:
             case TokenPrompt():
                 _refuse_outside(prompt.tokens, limits)
-                return PreparedPrompt(
-                    tokens=prompt.tokens,
-                    identity=PromptIdentity(modality=PromptModality.TEXT, template=RAW_TOKENS),
-                    shared_candidates=token_candidates(
-                        prompt.markers, prompt.hints, len(prompt.tokens)
-                    ),
-                )
+                return _prepare_tokens(prompt)
             case ChatPrompt():
                 return self._prepare_chat(prompt, limits)
             case _:
@@ -153,6 +151,17 @@ class Frontend:
             rewrite_boundaries=_rewrite_boundaries(tokenizer, chat, rendered, encoded),
             rewrite_execution_frontiers=_cuts(encoded, _replaceable_chars(chat, rendered)),
             opens_in=channel_after(opener),
+            private_anchors=anchors_at_message_boundaries(
+                [
+                    None if end is None else encoded.frontier_tokens(end)
+                    for end in rendered.message_ends_chars
+                ],
+                len(encoded.tokens),
+                limit_count=limits.automatic_private_anchors,
+            ),
+            opener_tap_tokens=None
+            if opener_chars is None
+            else encoded.frontier_tokens(opener_chars),
             shared_candidates=chat_candidates(template, chat, rendered, encoded),
         )
 
@@ -186,6 +195,18 @@ class Frontend:
                 return reconstruct(tokenizer, template, answered)
             case _:
                 assert_never(prompt)
+
+
+def _prepare_tokens(prompt: TokenPrompt) -> PreparedPrompt:
+    """As it is; an anchored end is a proposal and a hint, and no part of identity (ANC-2)."""
+    anchors = anchor_before_last_token(prompt.tokens) if prompt.anchor_prompt_end else ()
+    return PreparedPrompt(
+        tokens=prompt.tokens,
+        identity=PromptIdentity(modality=PromptModality.TEXT, template=RAW_TOKENS),
+        private_anchors=anchors,
+        opener_tap_tokens=anchors[0].frontier_tokens if anchors else None,
+        shared_candidates=token_candidates(prompt.markers, prompt.hints, len(prompt.tokens)),
+    )
 
 
 def _refuse_outside(tokens: TokenSpan, limits: PromptLimits) -> None:

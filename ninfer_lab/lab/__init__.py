@@ -12,23 +12,50 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ninfer_lab.contract.candidate import ReusePath as ReusePath
     from ninfer_lab.contract.numerics import Numerics as Numerics
     from ninfer_lab.contract.options import CacheMode as CacheMode
     from ninfer_lab.contract.options import EngineOptions as EngineOptions
     from ninfer_lab.contract.options import RequestOptions as RequestOptions
-    from ninfer_lab.contract.options import Sampling as Sampling
     from ninfer_lab.contract.options import SpeculativeBackend as SpeculativeBackend
+    from ninfer_lab.contract.result import SequenceEnd as SequenceEnd
+    from ninfer_lab.contract.sampling import Sampling as Sampling
     from ninfer_lab.engine.assembly import TorchParts as TorchParts
+    from ninfer_lab.lab import certificates as certificates
+    from ninfer_lab.lab import decisions as decisions
+    from ninfer_lab.lab import demand_worth as demand_worth
+    from ninfer_lab.lab import designs as designs
     from ninfer_lab.lab import eight_prefixes_figures as eight_prefixes_figures
     from ninfer_lab.lab import engine_trials as engine_trials
     from ninfer_lab.lab import experiments as experiments
     from ninfer_lab.lab import explain as explain
     from ninfer_lab.lab import figures as figures
+    from ninfer_lab.lab import ladders as ladders
     from ninfer_lab.lab import laws as laws
+    from ninfer_lab.lab import planner_problems as planner_problems
+    from ninfer_lab.lab import prefix_worth as prefix_worth
+    from ninfer_lab.lab import regret as regret
+    from ninfer_lab.lab import side_request_donts as side_request_donts
+    from ninfer_lab.lab import side_request_room as side_request_room
+    from ninfer_lab.lab import side_request_ways as side_request_ways
+    from ninfer_lab.lab import side_requests as side_requests
     from ninfer_lab.lab import stories as stories
     from ninfer_lab.lab import tables as tables
+    from ninfer_lab.lab import target_graph as target_graph
     from ninfer_lab.lab import transition_trials as transition_trials
     from ninfer_lab.lab import worlds as worlds
+    from ninfer_lab.lab import wrong_beliefs as wrong_beliefs
+    from ninfer_lab.lab.calibration.belief_decisions import study_beliefs as study_beliefs
+    from ninfer_lab.lab.calibration.belief_worlds import at_truth as at_truth
+    from ninfer_lab.lab.calibration.belief_worlds import compare_beliefs as compare_beliefs
+    from ninfer_lab.lab.calibration.belief_worlds import comparison_table as comparison_table
+    from ninfer_lab.lab.calibration.beliefs import Belief as Belief
+    from ninfer_lab.lab.calibration.beliefs import published_case as published_case
+    from ninfer_lab.lab.calibration.beliefs import wrong_by as wrong_by
+    from ninfer_lab.lab.calibration.calibrate import CalibrationRequest as CalibrationRequest
+    from ninfer_lab.lab.calibration.calibrate import calibrate as calibrate
+    from ninfer_lab.lab.calibration.first_token import time_first_tokens as time_first_tokens
+    from ninfer_lab.lab.calibration.tensor_bench import believed as believed
     from ninfer_lab.lab.chat import Chat as Chat
     from ninfer_lab.lab.eight_prefixes_study import Rules as Rules
     from ninfer_lab.lab.eight_prefixes_study import Turns as Turns
@@ -55,9 +82,13 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.wanted import evicting as evicting
     from ninfer_lab.lab.widgets.ledger_desk import LedgerDesk as LedgerDesk
     from ninfer_lab.lab.widgets.transition_desk import TransitionDesk as TransitionDesk
+    from ninfer_lab.policies.row_ledger import RowStart as RowStart
+    from ninfer_lab.policies.synchronous_design import SynchronousDesign as SynchronousDesign
 
 _HOME_OF_NAME = {
+    "Belief": "lab.calibration.beliefs",
     "CacheMode": "contract.options",
+    "CalibrationRequest": "lab.calibration.calibrate",
     "Chat": "lab.chat",
     "EngineOptions": "contract.options",
     "FactKind": "lab.tiny_model.phrases",
@@ -68,48 +99,77 @@ _HOME_OF_NAME = {
     "LedgerDesk": "lab.widgets.ledger_desk",
     "Numerics": "contract.numerics",
     "RequestOptions": "contract.options",
+    "ReusePath": "contract.candidate",
+    "RowStart": "policies.row_ledger",
     "Rules": "lab.eight_prefixes_study",
-    "Sampling": "contract.options",
+    "Sampling": "contract.sampling",
+    "SequenceEnd": "contract.result",
     "SpeculativeBackend": "contract.options",
+    "SynchronousDesign": "policies.synchronous_design",
     "TorchParts": "engine.assembly",
     "TransitionDesk": "lab.widgets.transition_desk",
     "Turns": "lab.eight_prefixes_study",
     "Wanted": "lab.wanted",
+    "at_truth": "lab.calibration.belief_worlds",
+    "believed": "lab.calibration.tensor_bench",
     "breaking": "lab.faults.faulty_machine",
+    "calibrate": "lab.calibration.calibrate",
     "chance_table": "lab.eight_prefixes_study",
+    "compare_beliefs": "lab.calibration.belief_worlds",
+    "comparison_table": "lab.calibration.belief_worlds",
     "demoting": "lab.wanted",
     "eight_prefixes": "lab.eight_prefixes_study",
     "evicting": "lab.wanted",
     "fault_table": "lab.faults.trial",
     "open_engine": "lab.serving",
+    "published_case": "lab.calibration.beliefs",
     "read_trace": "lab.traces.reading",
     "replay": "lab.traces.replay",
     "reuse_by_draw": "lab.eight_prefixes_study",
     "reuse_table": "lab.eight_prefixes_study",
     "run_turns": "lab.eight_prefixes_study",
     "sharing_nothing": "lab.eight_prefixes_study",
+    "study_beliefs": "lab.calibration.belief_decisions",
+    "time_first_tokens": "lab.calibration.first_token",
     "tiny_checkpoint": "lab.serving",
     "trained_world": "lab.faults.trained_world",
+    "wrong_by": "lab.calibration.beliefs",
 }
 """Names that notebooks use without their module, and the module below `ninfer_lab` that has
 them.
 """
 
 _MODULES = (
+    "certificates",
+    "decisions",
+    "demand_worth",
+    "designs",
     "eight_prefixes_figures",
     "engine_trials",
     "experiments",
     "explain",
     "figures",
+    "ladders",
     "laws",
+    "planner_problems",
+    "prefix_worth",
+    "regret",
+    "side_request_donts",
+    "side_request_room",
+    "side_request_ways",
+    "side_requests",
     "stories",
     "tables",
+    "target_graph",
     "transition_trials",
     "worlds",
+    "wrong_beliefs",
 )
 
 __all__ = [
+    "Belief",
     "CacheMode",
+    "CalibrationRequest",
     "Chat",
     "EngineOptions",
     "FactKind",
@@ -120,16 +180,29 @@ __all__ = [
     "LedgerDesk",
     "Numerics",
     "RequestOptions",
+    "ReusePath",
+    "RowStart",
     "Rules",
     "Sampling",
+    "SequenceEnd",
     "SpeculativeBackend",
+    "SynchronousDesign",
     "TorchParts",
     "TransitionDesk",
     "Turns",
     "Wanted",
+    "at_truth",
+    "believed",
     "breaking",
+    "calibrate",
+    "certificates",
     "chance_table",
+    "compare_beliefs",
+    "comparison_table",
+    "decisions",
+    "demand_worth",
     "demoting",
+    "designs",
     "eight_prefixes",
     "eight_prefixes_figures",
     "engine_trials",
@@ -138,20 +211,34 @@ __all__ = [
     "explain",
     "fault_table",
     "figures",
+    "ladders",
     "laws",
     "open_engine",
+    "planner_problems",
+    "prefix_worth",
+    "published_case",
     "read_trace",
+    "regret",
     "replay",
     "reuse_by_draw",
     "reuse_table",
     "run_turns",
     "sharing_nothing",
+    "side_request_donts",
+    "side_request_room",
+    "side_request_ways",
+    "side_requests",
     "stories",
+    "study_beliefs",
     "tables",
+    "target_graph",
+    "time_first_tokens",
     "tiny_checkpoint",
     "trained_world",
     "transition_trials",
     "worlds",
+    "wrong_beliefs",
+    "wrong_by",
 ]
 
 

@@ -148,10 +148,13 @@ def run(
     machine: Annotated[
         str, typer.Option(help="simulated, torch (in virtual time) or torch-wall-time.")
     ] = "simulated",
+    design: Annotated[
+        str, typer.Option(help="The cache design: catalog, lane-owned or one of its cures.")
+    ] = "catalog",
     lists: Annotated[bool, typer.Option("--list", help="Only list the worlds.")] = False,
 ) -> None:
     """Run a named world and print its request table."""
-    from ninfer_lab.lab import stories, worlds
+    from ninfer_lab.lab import designs, stories, worlds
 
     if lists:
         for name in worlds.names():
@@ -162,7 +165,8 @@ def run(
     machines = {each.value: each for each in worlds.Machine}
     if machine not in machines:
         raise NinferLabError("--machine", found=machine, legal=", ".join(machines))
-    typer.echo(str(worlds.run(worlds.named(world), machines[machine])))
+    chosen = designs.named(design)
+    typer.echo(str(worlds.run(worlds.named(world), machines[machine], design=chosen)))
 
 
 @app.command()
@@ -197,6 +201,38 @@ def replay(
         table=table,
     )
     command.run(say=typer.echo)
+
+
+@app.command()
+def calibrate(
+    out: Annotated[
+        Path, typer.Option(help="Preset file that takes what is accepted; made if not there.")
+    ] = Path("cost_presets.json"),
+    suite: Annotated[str, typer.Option(help="transfer, prefill or all.")] = "all",
+    quick: Annotated[bool, typer.Option("--quick", help="Few repeats: 25 s, not 3 min.")] = False,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Folder of a model; the small trained one by default.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="cpu, or cuda where there is one.")] = "cpu",
+    dtype: Annotated[str, typer.Option(help="float32 or bfloat16.")] = "float32",
+    chunk: Annotated[int, typer.Option(help="Prefill chunk, tokens.")] = 1024,
+) -> None:
+    """Measure copies and prefill here, fit the cost model, and write a preset file.
+
+    Exit code 3: something was measured too badly to be believed, and was not written.
+    """
+    from ninfer_lab.lab.calibration.calibrate import CalibrationRequest, dtype_named, suite_named
+    from ninfer_lab.lab.calibration.command import CalibrateCommand
+
+    request = CalibrationRequest(
+        suite=suite_named(suite),
+        is_quick=quick,
+        checkpoint=checkpoint,
+        device=device,
+        dtype=dtype_named(dtype),
+        chunk_tokens=chunk,
+    )
+    raise typer.Exit(CalibrateCommand(request=request, out=out).run(say=typer.echo))
 
 
 def _refuse(line: str) -> int:

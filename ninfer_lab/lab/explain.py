@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import assert_never
 
-from ninfer_lab.contract.candidate import ReusePath
 from ninfer_lab.contract.events import (
     CaptureTried,
     Event,
@@ -92,7 +91,7 @@ def _admitted(event: RequestAdmitted) -> str:
     copied = f", copying {event.cow_pages} partial page" if event.cow_pages else ""
     start = (
         "from the root"
-        if event.path is ReusePath.ROOT
+        if event.path.is_root
         else f"from {event.path.value}, {event.reuse_tokens} tokens in, by {event.state.value}"
     )
     return f"request {event.request} becomes active in lane {event.lane} {start}{copied}{gone}"

@@ -2,8 +2,10 @@
 
 Owns the matplotlib figure of occupancy over forwards, and the one name under which notebooks find
 every other: the placement of every slot and page, a checkpoint's anatomy, reclaim and what does not
-fit, the ways into a request, a transition's stages and endings, runs over time. Reads events and
-snapshots only; a figure says its units, names its colours, and needs no kernel.
+fit, the ways into a request, a transition's stages and endings, runs over time, what the planner
+looked at, side requests and what is done about them, a calibration and what hangs on it. Reads
+events, snapshots and searched decisions only; a figure says its units, names its colours, and needs
+no kernel.
 """
 
 from __future__ import annotations
@@ -19,27 +21,64 @@ from ninfer_lab.contract.events import Event, ForwardRan
 from ninfer_lab.contract.ids import RequestId
 from ninfer_lab.contract.work import ForwardPhase
 from ninfer_lab.lab import palette
+from ninfer_lab.lab.belief_figures import feasibility, misjudged
+from ninfer_lab.lab.calibration.pictures import firmness, fit, foreseen, wrongness
 from ninfer_lab.lab.checkpoint_anatomy import anatomy
+from ninfer_lab.lab.ladder_figures import (
+    alone_and_together,
+    fates,
+    owner_ladders,
+    recency_ladder,
+)
 from ninfer_lab.lab.ledger_figures import holdings, missing_hole, reclaim
 from ninfer_lab.lab.picture import Picture
 from ninfer_lab.lab.placement_map import placement
 from ninfer_lab.lab.run_figures import growth, timelines
+from ninfer_lab.lab.search_figures import incumbents, regret, target_graph
+from ninfer_lab.lab.side_request_figures import (
+    decisions,
+    design_timelines,
+    side_requests,
+    ways_out,
+)
 from ninfer_lab.lab.transition_figures import endings, stages
+from ninfer_lab.lab.value_figures import demand_window, private_loss, terms_of_j, ways_back
 from ninfer_lab.lab.way_figures import ways_in
 
 __all__ = [
     "Picture",
+    "alone_and_together",
     "anatomy",
+    "decisions",
+    "demand_window",
+    "design_timelines",
     "endings",
+    "fates",
+    "feasibility",
+    "firmness",
+    "fit",
+    "foreseen",
     "growth",
     "holdings",
+    "incumbents",
+    "misjudged",
     "missing_hole",
     "occupancy",
+    "owner_ladders",
     "placement",
+    "private_loss",
+    "recency_ladder",
     "reclaim",
+    "regret",
+    "side_requests",
     "stages",
+    "target_graph",
+    "terms_of_j",
     "timelines",
+    "ways_back",
     "ways_in",
+    "ways_out",
+    "wrongness",
 ]
 
 

@@ -25,11 +25,12 @@ from ninfer_lab.contract.device_timing import (
 )
 from ninfer_lab.contract.explanation import Explanation
 from ninfer_lab.contract.ids import LaneId, OwnerId, OwnerRef, RequestId, SequenceHandle
-from ninfer_lab.contract.options import CacheMode, EngineOptions, Sampling
+from ninfer_lab.contract.options import CacheMode, EngineOptions
 from ninfer_lab.contract.placement import LedgerSnapshot, OwnerPlacement
-from ninfer_lab.contract.plan import ActivationIntent, PlannedCapture, ResourcePlan
+from ninfer_lab.contract.plan import ActivationIntent, CaptureTerms, PlannedCapture, ResourcePlan
 from ninfer_lab.contract.prompt import RAW_TOKENS, PreparedPrompt, PromptIdentity, PromptModality
 from ninfer_lab.contract.result import Committed, ResourceResult, SequenceEnd
+from ninfer_lab.contract.sampling import Sampling
 from ninfer_lab.contract.target import Assessment, OwnerOutcome, TargetSketch
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.contract.transaction import TransactionHandle
@@ -231,7 +232,9 @@ class LedgerBench:
         )
         self._machine.submit(ForwardStep(phase=phase, rows=(row,)))
         (token,) = self._machine.take_result().drawn_tokens
-        self.program.commit(handle)
+        offer = self.program.commit(handle)
+        if offer is not None:
+            self.program.capture(handle, CaptureTerms(gives_way=offer.older_rewrite))
         if token is not None:
             self.program.accept(handle, token)
         self._look()

@@ -187,7 +187,7 @@ def _needed_pages(problem: DecisionProblem) -> int:
 
 def crowd(owners_count: int = CROWD_OWNERS, *, is_pressed: bool = True) -> DecisionProblem:
     """Many owners with as many checkpoints as an owner has by default, and a request that some of
-    them must give way to; or one with room for it.
+    them must give way to; or one with room for it. The Host could carry one of them.
     """
     draw = Random(owners_count)
     classes = list(RetentionClass)
@@ -215,7 +215,7 @@ def crowd(owners_count: int = CROWD_OWNERS, *, is_pressed: bool = True) -> Decis
             device_slots=len(kinds) * owners_count + 1,
             device_pages=pages * owners_count + free,
             host_slots=2 * owners_count,
-            host_pages=pages * owners_count // 4,
+            host_pages=pages,
             page_bytes=PAGE_BYTES,
             state_image_bytes=STATE_IMAGE_BYTES,
         ),

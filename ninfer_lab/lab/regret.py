@@ -16,6 +16,7 @@ from ninfer_lab.cost.machine_cost_model import MachineCostModel
 from ninfer_lab.engine.decision_problem import DecisionProblem
 from ninfer_lab.engine.decision_room import count_targets, decide, truth_of
 from ninfer_lab.lab.planner_problems import SMALL, WIDE, Shape, generated
+from ninfer_lab.lab.progress import counted
 
 BUDGETS_TARGETS = (16, 64, 256, 1_024, 4_096)
 
@@ -114,16 +115,22 @@ def regrets(
     budgets_targets: Sequence[int] = BUDGETS_TARGETS,
     *,
     first_seed: int = 0,
+    shows_progress: bool = False,
 ) -> tuple[RegretDistribution, ...]:
     """One distribution for each budget, over the same problems.
 
     A problem in which nothing can be adopted has no best target and counts for nothing.
+
+    Args:
+        shows_progress: A bar, over the problems.
     """
     found: dict[int, list[Regret]] = {budget: [] for budget in budgets_targets}
     posed = problems(family, first_seed)
-    while any(len(each) < problems_count for each in found.values()):
-        problem = next(posed)
-        for budget, regret in _compared(problem, belief, budgets_targets):
+    for _ in counted(range(problems_count), "problem", is_shown=shows_progress):
+        compared: list[tuple[int, Regret]] = []
+        while not compared:
+            compared = [*_compared(next(posed), belief, budgets_targets)]
+        for budget, regret in compared:
             found[budget].append(regret)
     return tuple(
         RegretDistribution(

@@ -40,9 +40,10 @@ from ninfer_lab.contract.options import (
     CacheMode,
     EngineOptions,
     RequestOptions,
-    Sampling,
 )
 from ninfer_lab.contract.prompt import Message, Role
+from ninfer_lab.contract.request_purpose import RequestPurpose
+from ninfer_lab.contract.sampling import Sampling
 from ninfer_lab.lab.story import (
     ITEM,
     MAX_ASKS,
@@ -75,7 +76,9 @@ ANONYMOUS = "-"
 
 _SPEAKERS = {role.value: role for role in (Role.SYSTEM, Role.USER, Role.TOOL, Role.ASSISTANT)}
 _TURN_FIELDS = {"chat": (*_SPEAKERS, "drop", "answer"), "tokens": ("drop", "prompt", "answer")}
-_ANY_FIELDS = ("from", "at", "after", "session", "marks", "cancel", "max_output", "mode", "stop")
+_ANY_FIELDS = (
+    *("from", "at", "after", "session", "marks", "cancel", "max_output", "mode", "stop", "purpose"),
+)
 _SAMPLING_FIELDS = ("temperature", "top_k", "top_p", "seed")
 _REPEAT = re.compile(r"repeat ([1-9][0-9]{0,8}) rounds?(?: over (\S.*))?")
 _ITEM = re.compile(r"[A-Za-z0-9_-]+")
@@ -253,7 +256,8 @@ def _request_options(
     block: Block, given: dict[str, Field], conversation: str | None
 ) -> RequestOptions:
     limit, mode, session = given.get("max_output"), given.get("mode"), given.get("session")
-    modes = {each.value: each for each in CacheMode}
+    modes, purpose = {each.value: each for each in CacheMode}, given.get("purpose")
+    purposes = {each.value: each for each in RequestPurpose}
     key = conversation
     if session is not None:
         key = None if session.written == ANONYMOUS else session.name_text()
@@ -265,6 +269,7 @@ def _request_options(
             mode=CacheMode.READ_WRITE if mode is None else mode.choice(modes),
             session_key=None if key is None else SessionKey(key),
             stop_at_end_token=block.kind == "chat",
+            purpose=RequestPurpose.CONVERSATION if purpose is None else purpose.choice(purposes),
         )
     except StoryError:
         raise
@@ -371,6 +376,8 @@ def _options_of(options: RequestOptions) -> Iterator[tuple[str, str]]:
         yield "max_output", f"{options.max_output_tokens} tokens"
     if options.mode is not CacheMode.READ_WRITE:
         yield "mode", options.mode.value
+    if options.purpose is not RequestPurpose.CONVERSATION:
+        yield "purpose", options.purpose.value
     for stop in options.stop_strings:
         yield "stop", text_of_text(stop)
     for name in _SAMPLING_FIELDS:

@@ -59,6 +59,7 @@ class World:
         truth: What the machine really takes.
         checkpoint: Its tokenizer and template serve chats and its weights the torch machines;
             without one there are token recipes alone, simulated alone.
+        chat_template: Another of the checkpoint's templates, by its file; `None` is its own.
     """
 
     name: str
@@ -68,6 +69,7 @@ class World:
     belief: MachineCostModel
     truth: DeviceTiming
     checkpoint: Path | None = None
+    chat_template: str | None = None
 
     @property
     def device(self) -> SimulatedDevice:

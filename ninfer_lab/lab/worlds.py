@@ -32,7 +32,7 @@ from ninfer_lab.engine.assembly import (
 )
 from ninfer_lab.engine.engine import Engine
 from ninfer_lab.frontend.chat_template import ChatTemplate
-from ninfer_lab.frontend.checkpoint_folder import read_checkpoint_text
+from ninfer_lab.frontend.checkpoint_folder import TemplateText, read_checkpoint_text
 from ninfer_lab.frontend.prepared_prompt import Frontend
 from ninfer_lab.frontend.tokenizer import Tokenizer
 from ninfer_lab.lab import stories
@@ -109,6 +109,8 @@ def run(
         engine = assemble_simulated(world.story.options, parts)
     else:
         parts_there = replace(torch_parts or TorchParts(), design=design, recording=recording)
+        if world.chat_template is not None:
+            parts_there = replace(parts_there, frontend=words.frontend)
         engine = _torch_engine(world, clock, parts_there)
     with engine:
         client = StoryClient(
@@ -155,6 +157,10 @@ class _Words:
         if world.checkpoint is None:
             return cls(frontend=Frontend(), spell=None)
         text = read_checkpoint_text(world.checkpoint)
+        if world.chat_template is not None:
+            plain = (world.checkpoint / world.chat_template).read_text(encoding="utf-8")
+            shipped = TemplateText(source=world.chat_template, plain=plain, with_tools=None)
+            text = replace(text, template=shipped)
         tokenizer = Tokenizer.from_checkpoint(text)
         frontend = Frontend(tokenizer=tokenizer, template=ChatTemplate.from_checkpoint(text))
         end = TokenSpan(tokenizer.stop_token_ids[:1])
@@ -171,13 +177,18 @@ def _tiny(name: str, story: Story) -> World:
     return _world(name, story, geometry, GENERIC, checkpoint)
 
 
+def _tiny_thinking(name: str, story: Story) -> World:
+    """The same, thinking before it answers; the next turn takes earlier thoughts out again."""
+    return replace(_tiny(name, story), chat_template="chat_template_strip_thinking.jinja")
+
+
 def _dense_27b(name: str, story: Story) -> World:
     """The released dense model in 16-bit KV, on one RTX 5090."""
     return _world(name, story, QWEN3_5_27B, RTX_5090, None)
 
 
 _SETTINGS: Mapping[str, Callable[[str, Story], World]] = MappingProxyType(
-    {"tiny": _tiny, "27b": _dense_27b}
+    {"tiny": _tiny, "tiny-thinking": _tiny_thinking, "27b": _dense_27b}
 )
 
 

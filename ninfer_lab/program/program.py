@@ -36,7 +36,7 @@ from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.machine_work import PrefillWork
 from ninfer_lab.contract.options import ResolvedOptions
 from ninfer_lab.contract.placement import LedgerSnapshot, RowTable
-from ninfer_lab.contract.plan import ActivationIntent, ResourcePlan
+from ninfer_lab.contract.plan import ActivationIntent, CaptureOffer, CaptureTerms, ResourcePlan
 from ninfer_lab.contract.result import (
     CaptureOutcome,
     CaptureResult,
@@ -52,6 +52,7 @@ from ninfer_lab.contract.work import Cut
 from ninfer_lab.program.capture_desk import CaptureDesk
 from ninfer_lab.program.execution.forward_step import begin_cut, commit_cut
 from ninfer_lab.program.execution.growth_lease import lease, wanted_lease
+from ninfer_lab.program.lineage_captures import LineageCaptures
 from ninfer_lab.program.planning.backfill_proof import head_keeps_its_room
 from ninfer_lab.program.planning.capture_projection import ProgramCaptureSession
 from ninfer_lab.program.planning.exact_identity import compare
@@ -62,9 +63,7 @@ from ninfer_lab.program.planning.named_owners import require_current, require_de
 from ninfer_lab.program.planning.planning_session import ProgramSession
 from ninfer_lab.program.planning.resource_projection import fits_alone
 from ninfer_lab.program.planning.transfer_work import prefill_between
-from ninfer_lab.program.storage.active_sequence import ActiveSequence
 from ninfer_lab.program.storage.ledger import Ledger
-from ninfer_lab.program.transactions.capture import capture
 from ninfer_lab.program.transactions.proven_plan import ProvenPlan
 from ninfer_lab.program.transactions.running_capture import RunningCapture
 from ninfer_lab.program.transactions.running_transaction import RunningTransaction
@@ -84,6 +83,7 @@ class Program:
         self._ids: Iterator[int] = count(1)
         self._readied: LedgerReadied | None = None
         self._captures = CaptureDesk(self._ledger, self._ids)
+        self._lineages = LineageCaptures(options, self._ledger, machine, self._ids)
 
     @property
     def resource_revision(self) -> int:
@@ -231,7 +231,13 @@ class Program:
                 "REV-1 revision", f"{plan.assessment} does not hold at its own revision"
             )
         handle = SequenceHandle(id=SequenceId(next(self._ids)), lane=plan.intent.lane)
-        return ProvenPlan(plan=plan, lineage=projected.lineage, post=projected.post, handle=handle)
+        return ProvenPlan(
+            plan=plan,
+            lineage=projected.lineage,
+            post=projected.post,
+            handle=handle,
+            capture_at_start=self._lineages.at_start(plan),
+        )
 
     def _require_current(self, what: str, assessment: Assessment) -> None:
         if assessment.resource_revision != self._resource_revision:
@@ -328,31 +334,30 @@ class Program:
         sequence = self._ledger.sequence(handle)
         return begin_cut(self._ledger, self._machine, sequence, self._options)
 
-    def commit(self, handle: SequenceHandle) -> CaptureResult:
-        """The cut given out last has run; captures here if that was planned."""
+    def commit(self, handle: SequenceHandle) -> CaptureOffer | None:
+        """The cut given out last has run; what could be captured where it ends is offered."""
         sequence = self._ledger.sequence(handle)
         if commit_cut(self._ledger, sequence):
             self._require_no_transition("the end of a Fork pin")
             self._resource_revision += 1
-        return self._capture_planned(sequence)
+        return sequence.capture_offer()
 
     def accept(self, handle: SequenceHandle, token_id: int) -> None:
         """A drawn token joins the exact history."""
         self._ledger.sequence(handle).output.append(token_id)
 
-    def capture_planned(self, handle: SequenceHandle) -> CaptureResult:
-        """Captures the checkpoint planned at the current frontier, if one is and there is room."""
-        return self._capture_planned(self._ledger.sequence(handle))
+    def capture_at_start(self, handle: SequenceHandle) -> CaptureResult | CaptureOffer | None:
+        """What the admission itself has captured where a sequence starts; else what could be."""
+        sequence = self._ledger.sequence(handle)
+        return sequence.captured_at_start or sequence.capture_offer()
 
-    def _capture_planned(self, sequence: ActiveSequence) -> CaptureResult:
-        planned = sequence.planned_capture()
-        if planned is None or sequence.pinned_read:
-            return CaptureResult(
-                outcome=CaptureOutcome.NOT_WANTED, frontier_tokens=sequence.frontier_tokens
-            )
+    def capture(self, handle: SequenceHandle, terms: CaptureTerms | None) -> CaptureResult:
+        """Takes up what was offered (`None`: nothing) where a sequence is, if there is room."""
+        sequence = self._ledger.sequence(handle)
+        if terms is None:
+            return CaptureResult(CaptureOutcome.NOT_WANTED, sequence.frontier_tokens)
         self._require_no_transition("a capture")
-        checkpoint = CheckpointId(next(self._ids))
-        result = capture(self._ledger, self._machine, self._options, sequence, planned, checkpoint)
+        result = self._lineages.take(sequence, terms)
         if result.outcome is CaptureOutcome.CAPTURED or result.replaced is not None:
             self._resource_revision += 1
         return result
@@ -361,14 +366,8 @@ class Program:
         """Terminal settlement (ACT-5)."""
         self._require_no_transition("a settlement")
         sequence = self._ledger.sequence(handle)
-        published = settle(
-            self._ledger,
-            self._machine,
-            self._options,
-            sequence,
-            end,
-            endpoint=CheckpointId(next(self._ids)),
-        )
+        endpoint = CheckpointId(next(self._ids))
+        published = settle(self._ledger, self._machine, self._options, sequence, end, endpoint)
         self._resource_revision += 1
         return Settlement(
             published=published,

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import permutations, product
+from random import Random
 
 import pytest
 
 from context_cache.decisions import decided, evicted, flat, owner, price, problem, searched
+from ninfer_lab.context_cache.exhaustive_search import every_target
 from ninfer_lab.context_cache.judged_targets import judge
 from ninfer_lab.context_cache.target_order import TargetKey
 from ninfer_lab.contract.candidate import SourceDisposition
 from ninfer_lab.contract.machine_work import MachineWork
 from ninfer_lab.contract.planning import TargetHandle
-from ninfer_lab.engine.decision_problem import RetentionClass
-from ninfer_lab.engine.decision_room import open_problem
+from ninfer_lab.engine.decision_problem import DecisionProblem, KeptOwner, RetentionClass
+from ninfer_lab.engine.decision_room import count_targets, open_problem
+from ninfer_lab.lab.planner_problems import generated
 
 RETAIN = SourceDisposition.RETAIN
 LIVE, RECENT = RetentionClass.LIVE_SESSION, RetentionClass.RECENT_PRIVATE
@@ -85,6 +88,56 @@ def test_who_gives_way_does_not_depend_on_the_order_of_owners(reason: str) -> No
         assert evicted(posed.session, posed.session.maximal(0)) == [0, 1, 2]
         (gone,) = [o for o, choice in enumerate(found.best.target.choices) if choice]
         assert order[gone] == gives_way
+
+
+SEEDS_TRIED = [s for s in range(40) if count_targets(generated(s), 500)]
+
+
+@pytest.mark.parametrize("seed", SEEDS_TRIED)
+def test_the_best_does_not_depend_on_the_order_of_owners(seed: int) -> None:  # spec: SRCH-8
+    written = generated(seed)
+    best = every_target(open_problem(written, price)).best
+    assert best is not None
+    for way in range(3):
+        order = reordered(written, way)
+        again = decided(permuted(written, order))
+        assert again.best is not None
+        # All of the key but the ordinals: who is asked first decides nothing else.
+        assert again.best.key[:-1] == best.key[:-1]
+
+
+def reordered(written: DecisionProblem, seed: int) -> tuple[int, ...]:
+    """An order of the owners in which whoever branches comes after the one it branches from."""
+    draw = Random(seed)
+    order: list[int] = []
+    while len(order) < len(written.owners):
+        ready = [
+            ordinal
+            for ordinal, owner in enumerate(written.owners)
+            if ordinal not in order
+            and (owner.branches_from is None or owner.branches_from[0] in order)
+        ]
+        order.append(draw.choice(ready))
+    return tuple(order)
+
+
+def permuted(written: DecisionProblem, order: tuple[int, ...]) -> DecisionProblem:
+    """The same problem with its owners in another order."""
+    place = {old: new for new, old in enumerate(order)}
+
+    def moved(owner: KeptOwner) -> KeptOwner:
+        if owner.branches_from is None:
+            return owner
+        parent, checkpoint = owner.branches_from
+        return replace(owner, branches_from=(place[parent], checkpoint))
+
+    bound = written.session_owner
+    return replace(
+        written,
+        owners=tuple(moved(written.owners[old]) for old in order),
+        continued=tuple(replace(c, owner=place[c.owner]) for c in written.continued),
+        session_owner=None if bound is None else place[bound],
+    )
 
 
 def test_of_equal_owners_the_older_gives_way() -> None:  # spec: SRCH-8

@@ -17,10 +17,10 @@ from ninfer_lab.contract.options import (
     EngineOptions,
     KvPageBytes,
     RequestOptions,
-    Sampling,
     SpeculativeBackend,
     pages_of_tokens,
 )
+from ninfer_lab.contract.sampling import Sampling
 
 OFF = ContextCache.DISABLED
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from ninfer_lab.contract.device_timing import PrefillTiming, TransferTiming, TransferTimings
 from ninfer_lab.contract.numerics import ModelDtype
 from ninfer_lab.cost.machine_cost_model import CoefficientOrigin
-from ninfer_lab.cost.preset_file import shipped_presets
+from ninfer_lab.cost.preset_file import parse_presets, shipped_presets
 from ninfer_lab.cost.presets import (
     GENERIC,
     MachinePresets,
@@ -18,6 +19,7 @@ from ninfer_lab.cost.presets import (
     PresetTable,
     Provenance,
     hardware_class_of,
+    processor_class_of,
     resolve_cost_model,
 )
 from ninfer_lab.models.qwen3_5.geometries import PUBLIC_FAMILY, QWEN3_5_27B, public_signature
@@ -193,6 +195,26 @@ def test_a_hardware_class_is_a_slug_of_the_device(
     device_name: str, capability: tuple[int, int], expected: str
 ) -> None:
     assert hardware_class_of(device_name, capability) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "threads", "expected"),
+    [
+        ("AMD EPYC", 1, "cpu-amd-epyc-1-thread"),
+        ("Xeon(R) W @ 3.60GHz", 8, "cpu-xeon-r-w-3-60ghz-8-threads"),
+        ("", 2, "cpu-2-threads"),
+    ],
+)
+def test_a_processor_is_a_class_with_the_threads_that_compute(
+    name: str, threads: int, expected: str
+) -> None:
+    assert processor_class_of(name, threads) == expected
+    document = {
+        "schema_version": 3,
+        "artifact_type": "ninfer_context_cost_presets",
+        "machines": [{"hardware_class": expected, "transfer": None, "prefill": []}],
+    }
+    assert parse_presets(json.dumps(document), file_name="a.json").machine(expected) is not None
 
 
 def test_a_calibration_replaces_what_it_measured_and_nothing_else() -> None:

@@ -19,7 +19,10 @@ TORCH_FREE_ROOMS = (*CORE_ROOMS, "engine", "lab")
 
 NEEDS_TENSORS = (
     "ninfer_lab.lab.bench",
-    "ninfer_lab.lab.calibrate",
+    *(
+        f"ninfer_lab.lab.calibration.{name}"
+        for name in ("copy_timing", "prefill_side", "tensor_bench", "transfer_side")
+    ),
     "ninfer_lab.lab.faults",
     "ninfer_lab.lab.kernel_study",
     "ninfer_lab.lab.restore_proof",

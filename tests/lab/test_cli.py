@@ -25,6 +25,12 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         (("start", "--notebooks=nowhere"), "notebooks: found no numbered .ipynb in nowhere"),
         (("build-notebooks", "99_none"), "notebook: found 99_none; legal: 00_start_here"),
         (("train-tiny",), "Missing option '--out'"),
+        (("calibrate", "--suite=fly"), "suite: found fly; legal: all or transfer or prefill"),
+        (("calibrate", "--chunk=100"), "chunk_tokens: found 100; legal: a multiple of 128"),
+        (("calibrate", "--dtype=int8"), "dtype: found int8; legal: float32 or bfloat16"),
+        (("calibrate", "--out=nowhere/mine.json"), "--out: found nowhere/mine.json; legal: a file"),
+        (("calibrate", "--device=tpu"), "device: found tpu; legal: cpu"),
+        (("calibrate", "--checkpoint=nowhere"), "checkpoint: found nowhere"),
     ],
 )
 def test_a_mistake_is_one_line(arguments: tuple[str, ...], line: str) -> None:  # spec: CLI-1
@@ -59,5 +65,23 @@ def test_a_fault_of_the_program_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -
 def test_help_lists_every_command(arguments: tuple[str, ...]) -> None:
     done = run(*arguments)
     assert (done.returncode, done.stderr) == (0, "")
-    for command in ("start", "run", "build-notebooks", "train-tiny", "bench"):
+    for command in ("start", "run", "build-notebooks", "train-tiny", "bench", "calibrate"):
         assert command in done.stdout
+
+
+def test_calibrate_says_what_it_measures_and_where_it_writes() -> None:
+    done = run("calibrate", "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    for option in ("--out", "--suite", "--quick", "--checkpoint", "--device", "--dtype", "--chunk"):
+        assert option in done.stdout
+
+
+def test_calibrate_refuses_a_damaged_preset_file_and_leaves_it(tmp_path: Path) -> None:
+    # spec: BAD-1, CLI-1
+    presets = tmp_path / "mine.json"
+    presets.write_text('{"schema_version": 2}')
+    done = run("calibrate", f"--out={presets}")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("ninfer-lab: mine.json.artifact_type: found nothing; legal: it")
+    assert done.stderr.count("\n") == 1
+    assert presets.read_text() == '{"schema_version": 2}'

@@ -4,10 +4,7 @@ none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-import torch
 
 from ninfer_lab.contract.errors import NinferLabError
 from ninfer_lab.contract.numerics import Numerics
@@ -24,6 +21,8 @@ from ninfer_lab.lab.faults.trial import (
 from ninfer_lab.lab.faults.world import FaultWorld, random_world
 from ninfer_lab.models.qwen3_5.geometries import TINY
 from ninfer_lab.models.qwen3_5.weights import random_weights, save_checkpoint
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 BITS, DRIFT, LAW, BYTES = (
     Check.LOGIT_BITS,
@@ -48,15 +47,6 @@ CAUGHT_BY = {
     Fault.STALE_ROW_TABLE: {BITS, DRIFT, LAW},
 }
 """Without `Check.ANSWER`: on random weights an answer changes or not by chance."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Thousands of small products: a second thread only waits for the first."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

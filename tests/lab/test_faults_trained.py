@@ -4,10 +4,7 @@ fault of the pages in answers that live in the pages.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-import torch
 
 from ninfer_lab.contract.errors import CheckpointError
 from ninfer_lab.lab.faults.fault import Fault
@@ -16,14 +13,7 @@ from ninfer_lab.lab.faults.trial import Check, fault_table
 from ninfer_lab.lab.faults.world import FaultWorld
 from ninfer_lab.lab.tiny_model.phrases import FactKind
 
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Thousands of small products: a second thread only waits for the first."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def world_of(kind: FactKind) -> FaultWorld:

@@ -337,7 +337,7 @@ def test_every_number_of_the_engine_can_be_chosen() -> None:
         ),
         (
             ("{folder}/good.jsonl", "-olanes=2"),
-            "--option: found lanes=2; legal: device_",
+            "--option: found lanes=2; legal: automatic_private_anchors=N, device_",
         ),
         (
             ("{folder}/good.jsonl", "-omax_concurrency=two"),

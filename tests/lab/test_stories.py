@@ -16,8 +16,9 @@ from ninfer_lab.contract.options import (
     RequestOptions,
     SpeculativeBackend,
 )
-from ninfer_lab.contract.options import Sampling as DrawOptions
 from ninfer_lab.contract.prompt import Message, Role
+from ninfer_lab.contract.request_purpose import RequestPurpose
+from ninfer_lab.contract.sampling import Sampling as DrawOptions
 from ninfer_lab.lab import stories
 from ninfer_lab.lab.story import (
     After,
@@ -133,6 +134,7 @@ def _asks(draw: st.DrawFn) -> Ask:
             sampling=draw(_samplings),
             stop_strings=tuple(draw(st.lists(_texts.filter(bool), max_size=2))),
             mode=draw(st.sampled_from(CacheMode)),
+            purpose=draw(st.sampled_from(RequestPurpose)),
             session_key=None if key is None else SessionKey(key),
             stop_at_end_token=isinstance(turn, ChatTurn),
         ),
@@ -162,6 +164,9 @@ _stories = st.builds(
         ),
         kv_lease_growth=st.booleans(),
         backfill=st.booleans(),
+        max_long_anchors_per_continuation=st.none() | st.integers(1, 3),
+        automatic_private_anchors=st.none() | st.integers(0, 4),
+        endpoint_anchors=st.booleans(),
     ),
     steps=st.lists(_asks() | _repeats, min_size=1, max_size=3).map(tuple),
 )
@@ -215,6 +220,10 @@ HEAD = "story t\nsetting tiny\n"
         ),
         (HEAD + "chat\n  user: x\n  cancel: 0 tokens\n", "s, line 5, cancel: found 0 tokens"),
         (HEAD + "chat\n  user: x\n  drop: 1\n", "s, line 5, drop: found 1; legal: a whole number"),
+        (
+            HEAD + "chat\n  user: x\n  purpose: fun\n",
+            "s, line 5, purpose: found fun; legal: conversation or side_request",
+        ),
         (
             HEAD + "chat\n  user: x\n  mode: fast\n",
             "s, line 5, mode: found fast; legal: read_write",

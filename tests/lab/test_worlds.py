@@ -277,7 +277,7 @@ def test_the_command_lists_every_world(capsys: pytest.CaptureFixture[str]) -> No
         (("27b-agent", "--machine=gpu"), "--machine: found gpu; legal: simulated, torch"),
         (("27b-agent", "--machine=torch"), "machine: found real tensors of 27b-agent"),
         (("MINE",), "mine.story, line 3, chat: found no message"),
-        (("ELSEWHERE",), "setting: found moon; legal: tiny or 27b"),
+        (("ELSEWHERE",), "setting: found moon; legal: tiny or tiny-thinking or 27b"),
     ],
 )
 def test_a_mistake_is_one_line(
@@ -308,6 +308,7 @@ def test_without_a_cache_the_answers_are_the_same_and_nothing_is_kept(name: str)
         world.story.options,
         context_cache=ContextCache.DISABLED,
         device_state_slots=None,
+        host_state_slots=None,
         max_private_continuations=None,
         max_shared_prefixes=None,
     )

@@ -33,7 +33,7 @@ from ninfer_lab.contract.ids import (
 from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.machine_work import TransferDirection
 from ninfer_lab.contract.numerics import ModelDtype, Numerics
-from ninfer_lab.contract.options import Sampling
+from ninfer_lab.contract.sampling import Sampling
 from ninfer_lab.contract.transfer import PageTransfer, StateTransfer, Transfer
 from ninfer_lab.contract.work import Cut, Draw, ForwardPhase, ForwardRow, ForwardStep, PageCopy
 from ninfer_lab.lab.token_sources import SeededTokens

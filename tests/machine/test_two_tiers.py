@@ -6,11 +6,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 
 from ninfer_lab.contract.clock import VirtualClock
 from ninfer_lab.contract.device_timing import (
@@ -43,6 +41,8 @@ from ninfer_lab.models.qwen3_5.measurement import kv_page_bytes, state_image_byt
 from ninfer_lab.models.qwen3_5.weights import random_weights, save_checkpoint
 from oracle.served_model import SMALL
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 STEPS_LIMIT = 3_000
 LAW = TransferTiming(batch_ns=400, operation_ns=100, ns_per_byte_q32=2**26)
 DEVICE = SimulatedDevice(
@@ -69,15 +69,6 @@ UNCACHED = EngineOptions(
     prefill_chunk_tokens=64,
     context_cache=ContextCache.DISABLED,
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Hundreds of small products: a second thread only waits for the first."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

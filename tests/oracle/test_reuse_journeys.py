@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 
 from ninfer_lab.contract.candidate import ReusePath
 from ninfer_lab.contract.errors import InvariantBroken
@@ -20,17 +18,10 @@ from ninfer_lab.lab.soak import RESTORE_POINTS_COUNT, main, restore_points
 from ninfer_lab.models.qwen3_5.geometries import TINY
 from ninfer_lab.models.qwen3_5.weights import random_weights, save_checkpoint
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 TESTED_POINTS_COUNT = 50
 FIRST_SEED = 1
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """A thousand small products: a second thread only waits for the first."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

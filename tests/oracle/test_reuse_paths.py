@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
 
 from ninfer_lab.contract.candidate import ReusePath
 from ninfer_lab.contract.errors import CheckpointError, InvariantBroken, NinferLabError
@@ -15,6 +14,7 @@ from ninfer_lab.contract.events import CaptureTried, ForwardRan
 from ninfer_lab.contract.ids import RequestId, SessionKey
 from ninfer_lab.contract.numerics import Numerics
 from ninfer_lab.contract.options import EngineOptions, RequestOptions
+from ninfer_lab.contract.prompt import TokenPrompt
 from ninfer_lab.contract.result import CaptureOutcome
 from ninfer_lab.contract.target import StateTransition
 from ninfer_lab.contract.token_span import TokenSpan
@@ -28,19 +28,12 @@ from ninfer_lab.models.qwen3_5.geometries import TINY
 from ninfer_lab.models.qwen3_5.weights import random_weights, save_checkpoint
 from simulation.content_machine import ContentMachine
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 OUTPUT_TOKENS = 6
 CHUNK_TOKENS = 48
 SANE_DRIFT = 1e-4
 """Far above rounding (about 2e-6 on these weights), far below any fault (about 1e-2 and more)."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """A hundred small products: a second thread only waits for the first."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
@@ -185,12 +178,37 @@ def forked_beside_another_fork(watched: WatchedEngine) -> RequestId:
     return request
 
 
-ENDPOINT, CLOSURE, REPLAY = (
+def two_turns(watched: WatchedEngine) -> TokenSpan:
+    """Serves an opening and what follows; anchors stand where its answer and the next turn begin,
+    at 101 and 109.
+    """
+    history = serve_opening(watched)
+    return watched.history(watched.run(history + turn(30, seed=2), asks("a")).request)
+
+
+def anchor_retained(watched: WatchedEngine) -> RequestId:
+    history = two_turns(watched)
+    return watched.run(history[:109] + turn(40, seed=10), asks("a")).request
+
+
+def anchor_left_by_another_session(watched: WatchedEngine) -> RequestId:
+    history = two_turns(watched)
+    return watched.run(history[:109] + turn(40, seed=10), asks("b")).request
+
+
+def prompt_end_again(watched: WatchedEngine) -> RequestId:
+    prompt = TokenPrompt(tokens=text(130, seed=12), anchor_prompt_end=True)
+    watched.run(prompt, asks())
+    return watched.run(prompt, asks()).request
+
+
+ENDPOINT, CLOSURE, REPLAY, ANCHOR = (
     ReusePath.PRIVATE_ENDPOINT,
     ReusePath.PRIVATE_TURN_CLOSURE,
     ReusePath.PRIVATE_RESPONSE_REPLAY,
+    ReusePath.PRIVATE_LONG_ANCHOR,
 )
-MOVE, FORK = StateTransition.MOVE, StateTransition.FORK
+MOVE, FORK, RESTORE = StateTransition.MOVE, StateTransition.FORK, StateTransition.RESTORE
 
 Way = Callable[[WatchedEngine], RequestId]
 WAYS: list[tuple[Way, ReusePath, StateTransition, int]] = [
@@ -206,6 +224,7 @@ WAYS: list[tuple[Way, ReusePath, StateTransition, int]] = [
     (resumed_in_the_prompt, ENDPOINT, MOVE, 48),
     (forked_twice, ENDPOINT, FORK, 108),
     (forked_beside_another_fork, ENDPOINT, FORK, 108),
+    (prompt_end_again, ANCHOR, FORK, 129),
 ]
 
 
@@ -224,6 +243,54 @@ def test_every_way_equals_a_cold_run_bit_for_bit(
         assert proof.checkpoints, "nothing published is left to compare"
         assert [str(each) for each in proof.differences] == []
         assert watched.changes == ()
+
+
+def open_anchored(checkpoint: Path, *, slots: int, host: int, pages: int = 40) -> WatchedEngine:
+    """One lane, long contexts, and a frontend that proposes anchors."""
+    options = EngineOptions(
+        max_context_tokens=1_408,
+        kv_capacity_tokens=64 * pages,
+        prefill_chunk_tokens=256,
+        device_state_slots=slots,
+        host_state_slots=host,
+        max_private_continuations=4,
+    )
+    frontend = MarkedFrontend(proposes_anchors=True)
+    return WatchedEngine(checkpoint, options, numerics=Numerics.CANONICAL, frontend=frontend)
+
+
+def sibling_of_a_long_turn(watched: WatchedEngine) -> RequestId:
+    """Raw tokens: what is kept of the first answer is the anchor where the second turn began."""
+    first = text(1_030, seed=13)
+    history = watched.history(watched.run(first, asks("a")).request)
+    watched.run(history + text(20, seed=14), asks("a"))
+    return watched.run(history + text(33, seed=15), asks("a")).request
+
+
+ANCHORED: list[tuple[Way, int, int, StateTransition, int]] = [
+    (anchor_retained, 6, 0, FORK, 109),
+    (anchor_left_by_another_session, 6, 0, FORK, 109),
+    (sibling_of_a_long_turn, 1, 0, FORK, 1_035),  # rewritten: both slots are the conversation's
+    (sibling_of_a_long_turn, 4, 0, FORK, 1_035),
+    (sibling_of_a_long_turn, 0, 3, RESTORE, 1_035),  # saved to the Host before it was written over
+]
+
+
+@pytest.mark.parametrize(
+    ("way", "slots", "host", "state", "reuse_tokens"),
+    ANCHORED,
+    ids=[f"{way.__name__}-{slots}-{host}" for way, slots, host, _, _ in ANCHORED],
+)
+def test_from_an_anchor_as_well(  # spec: IDN-6, ANC-3, ANC-4, OWN-6
+    checkpoint: Path, way: Way, slots: int, host: int, state: StateTransition, reuse_tokens: int
+) -> None:
+    with open_anchored(checkpoint, slots=slots, host=host) as watched:
+        request = way(watched)
+        proof = watched.prover().proof()
+        (verdict,) = (each for each in proof.restores if each.request == request)
+        assert (verdict.path, verdict.state, verdict.reuse_tokens) == (ANCHOR, state, reuse_tokens)
+        assert [str(each) for each in proof.differences] == []
+        assert (watched.changes, watched.broken_laws) == ((), ())
 
 
 @pytest.mark.parametrize("way", [endpoint_moved, closure_retained])

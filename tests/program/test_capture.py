@@ -131,8 +131,7 @@ def test_a_moved_source_can_be_captured_where_the_request_starts() -> None:
         captures=(closure_at(70),),
     )
     result = world.admit(world.request(range(90)), start)
-    capture = world.program.capture_planned(result.handle)
-    world.look()
+    capture = world.capture_at_start(result)
     assert capture.outcome is CaptureOutcome.CAPTURED
     world.prefill(result)
     world.finish(result)
@@ -148,7 +147,7 @@ def test_a_source_that_is_only_borrowed_is_not_captured_again() -> None:
         captures=(closure_at(70),),
     )
     result = world.admit(world.request(range(90)), start)
-    capture = world.program.capture_planned(result.handle)
+    capture = world.capture_at_start(result)
     assert capture.outcome is CaptureOutcome.NOT_WANTED
     assert world.sequence(result).checkpoints == ()
 

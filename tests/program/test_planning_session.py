@@ -143,6 +143,47 @@ def test_only_whom_a_target_touches_is_affected() -> None:
     assert session.affected(identity.after(moved[0])) == [2]
 
 
+def test_whose_pages_another_moves_is_affected_too() -> None:  # spec: REC-2
+    written = problem(
+        owner(640), owner(704, branches_from=(0, 0)), owner(640), pages=40, host_pages=20
+    )
+    session = session_of(written)
+    identity = session.identity(0)
+    # Ten of the eleven pages are owner 0's as well, and get a second replica.
+    (moved,) = [
+        step
+        for step, units in zip(
+            session.steps_of(identity, 1),
+            session.relief(identity, session.steps_of(identity, 1)),
+            strict=True,
+        )
+        if units[4] == -11_000
+    ]
+    assert session.affected(identity.after(moved)) == [0, 1]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_nobody_has_other_recoveries_unnoticed(seed: int) -> None:  # spec: VAL-2
+    session = session_of(generated(seed))
+    for target in walk(session, seed):
+        affected, identity = session.affected(target), session.identity(target.candidate)
+        for each in range(len(target.choices)):
+            if session.is_eligible(target.candidate, each) and each not in affected:
+                assert session.recoveries(target, each) == session.recoveries(identity, each)
+
+
+def test_what_finds_no_hole_is_not_feasible_though_its_bytes_would_do() -> None:  # spec: CAP-2
+    hosted = [owner(64, pages=Where.HOST) for _ in range(3)]
+    written = problem(*hosted, owner(128), pages=12, host_slots=4, host_pages=3)
+    session = session_of(written)
+    holes = session.rung(0, [0, 2], rest_leaves=True)
+    # Granules 0 and 2 are free, and the last one's two pages want to lie side by side.
+    verdict = session.judge(holes)
+    assert (verdict.is_feasible, verdict.unplaced_bytes) == (False, 2_000)
+    assert max(verdict.balance) <= 0
+    assert session.judge(session.rung(0, [0, 1], rest_leaves=True)).is_feasible
+
+
 def test_the_answers_of_a_session_follow_from_its_problem_alone() -> None:  # spec: SRCH-6
     targets: list[list[tuple[TargetHandle, object]]] = []
     for _ in range(2):

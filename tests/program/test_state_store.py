@@ -52,6 +52,18 @@ def test_the_id_of_an_image_without_replicas_is_free_again() -> None:
     assert {created(store)} <= {image, other}
 
 
+def test_a_saved_image_begins_on_the_host_and_may_come_to_the_device() -> None:  # spec: STATE-2
+    store = StateStore(2, 1)
+    written = created(store)
+    saved = store.create_on_host(store.host_places.take(1)[0])
+    assert (store.on_device, store.on_host) == (1 << written, 1 << saved)
+    assert (store.device_slot(saved), store.host_slot(saved)) == (None, 0)
+    store.publish_device(saved, store.device_places.take(1)[0])
+    store.drop(device_images=1 << saved, host_images=1 << saved)
+    assert [replicas.image for replicas in store.replicas()] == [written]
+    assert store.host_places.taken_count == 0
+
+
 def test_both_replicas_go_at_once() -> None:
     store = StateStore(1, 1)
     image = created(store)

@@ -31,6 +31,8 @@ from ninfer_lab.contract.options import (
 from ninfer_lab.contract.output import OutputRules
 from ninfer_lab.contract.prompt import (
     RAW_TOKENS,
+    AnchorOrigin,
+    AnchorProposal,
     PreparedPrompt,
     PromptIdentity,
     PromptInput,
@@ -41,6 +43,7 @@ from ninfer_lab.contract.prompt import (
     TemplateDigest,
     TokenPrompt,
 )
+from ninfer_lab.contract.request_purpose import RequestPurpose
 from ninfer_lab.contract.shared_prefix import Evidence, SharedCandidate
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.cost.machine_cost_model import model_from_timing
@@ -49,6 +52,7 @@ from ninfer_lab.engine.engine import Engine
 from ninfer_lab.engine.request import RequestOutcome
 from ninfer_lab.frontend.accepted_output import AcceptedOutput
 from ninfer_lab.frontend.prepared_prompt import Frontend
+from ninfer_lab.lab.laws import Law
 from simulation.content_machine import FORWARD_NS, VOCABULARY_TOKENS, ContentMachine
 from simulation.watched_controller import Watch, WatchedController
 
@@ -85,6 +89,7 @@ def prepared(
     closure: int | None = None,
     replay: int | None = None,
     cuts: Sequence[int] = (),
+    anchors: Sequence[int] = (),
     template: str = RAW_TOKENS,
     shared: Mapping[int, Evidence] = MappingProxyType({}),
 ) -> PreparedPrompt:
@@ -95,6 +100,7 @@ def prepared(
         closure: Frontier of the turn closure.
         replay: Frontier of the response replay.
         cuts: Further frontiers at which any prefill must be cut.
+        anchors: Frontiers proposed as private anchors, ascending.
         template: Identity beside the tokens.
     """
     rewrites = {RewriteKind.TURN_CLOSURE: closure, RewriteKind.RESPONSE_REPLAY: replay}
@@ -106,6 +112,10 @@ def prepared(
             RewriteBoundary(kind=kind, frontier_tokens=at) for at, kind in boundaries
         ),
         rewrite_execution_frontiers=tuple(sorted({*cuts, *(at for at, _ in boundaries)})),
+        private_anchors=tuple(
+            AnchorProposal(frontier_tokens=at, origin=AnchorOrigin.MESSAGE_BOUNDARY)
+            for at in anchors
+        ),
         shared_candidates=tuple(
             SharedCandidate(frontier_tokens=at, evidence=shared[at]) for at in sorted(shared)
         ),
@@ -166,6 +176,7 @@ class EngineWorld:
         session: str | None = None,
         mode: CacheMode = CacheMode.READ_WRITE,
         stop: tuple[str, ...] = (),
+        purpose: RequestPurpose = RequestPurpose.CONVERSATION,
     ) -> RequestId:
         """Queues a prompt of tokens, or one prepared by hand."""
         if isinstance(prompt, PreparedPrompt):
@@ -179,6 +190,7 @@ class EngineWorld:
             session_key=None if session is None else SessionKey(session),
             mode=mode,
             stop_strings=stop,
+            purpose=purpose,
         )
         return self.engine.submit(TokenPrompt(tokens=tokens), options)
 
@@ -222,7 +234,9 @@ def engine_world(
     design: ControllerFactory = catalog_design,
     with_text: bool = False,
     lease_window_tokens: int | None = None,
+    endpoint_gain_tokens: int | None = None,
     watch: Watch = Watch.EVERY_CALL,
+    without: frozenset[type[Law]] = frozenset(),
 ) -> EngineWorld:
     """An engine that a watcher holds to every law.
 
@@ -232,7 +246,9 @@ def engine_world(
         with_text: Whether tokens are code points.
         lease_window_tokens: Instead of the thousands that no world here has room for; counts only
             with `kv_lease_growth`.
+        endpoint_gain_tokens: Likewise, for an endpoint to become an anchor.
         watch: When it looks.
+        without: Laws that the design does not hold to.
     """
     options = options or EngineOptions(max_context_tokens=256, prefill_chunk_tokens=128)
     backend = None if options.backend is None else BACKEND_PAGE_BYTES
@@ -240,9 +256,14 @@ def engine_world(
     resolved = options.resolve(page_bytes, state_image_bytes=STATE_IMAGE_BYTES)
     if options.kv_lease_growth and lease_window_tokens is not None:
         resolved = replace(resolved, lease_window_tokens=lease_window_tokens)
+    if endpoint_gain_tokens is not None:
+        anchors = replace(resolved.anchors, endpoint_gain_tokens=endpoint_gain_tokens)
+        resolved = replace(resolved, anchors=anchors)
     clock = VirtualClock()
     machine = ContentMachine(resolved.capacity, clock, options.backend)
-    controller = WatchedController(design(resolved, machine, BELIEF), machine, resolved, watch)
+    controller = WatchedController(
+        design(resolved, machine, BELIEF), machine, resolved, watch, without
+    )
     frontend = HandMadeFrontend(with_text=with_text)
     engine = Engine(
         options=resolved,

@@ -1,10 +1,13 @@
 """Wrong versions of scheduler, manager and engine, each with the test that must catch it.
 
-Program's own are in `program.mutants_of_states` and `program.mutants_of_transitions`.
+Those of private anchors are in `context_cache.mutants_of_anchors`, Program's own in
+`program.mutants_of_states` and `program.mutants_of_transitions`.
 """
 
 from __future__ import annotations
 
+from context_cache import mutants_of_anchors
+from context_cache import test_open_transition as transitions
 from engine import test_admission_boundary as boundary
 from engine import test_backfill as backfill
 from engine import test_growth_lease as leases
@@ -137,9 +140,9 @@ MANAGER = (
         rule="ROLE-5",
         what="owner edges nobody heeds",
         where=OwnerEdges,
-        name="protects",
-        make=constant(False),
-        killer=leases.test_an_owner_that_somebody_leans_on_does_not_give_way,
+        name="owners",
+        make=constant(frozenset()),
+        killer=transitions.test_an_owner_that_somebody_leans_on_is_not_idle,
     ),
     Mutant(
         rule="ROLE-5",
@@ -287,4 +290,4 @@ ENGINE = (
     ),
 )
 
-MUTANTS = (*MANAGER, *SCHEDULER, *ENGINE)
+MUTANTS = (*MANAGER, *SCHEDULER, *ENGINE, *mutants_of_anchors.MUTANTS)

@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ninfer_lab.contract.candidate import ReusePath, SourceDisposition
+from ninfer_lab.contract.checkpoint import CheckpointKind
 from ninfer_lab.contract.events import (
     CaptureTried,
     Event,
@@ -63,6 +65,7 @@ def visited(story: Story) -> Places:
     seen["lease of another window"] += story.world.controller.leases_count
     longest = {told.request: told.output for told in story.told}
     waiting: set[RequestId] = set()
+    starts: dict[RequestId, int] = {}
     is_open = False
     for event in story.world.engine.events:
         match event:
@@ -71,6 +74,7 @@ def visited(story: Story) -> Places:
             case RequestAdmitted():
                 seen["backfill"] += event.request != min(waiting)
                 waiting.discard(event.request)
+                starts[event.request] = event.reuse_tokens
                 seen += _of_admission(event)
             case RequestFinished():
                 waiting.discard(event.request)
@@ -87,6 +91,10 @@ def visited(story: Story) -> Places:
             case ForwardRan():
                 seen["forward beside a transition"] += is_open
                 seen += _of_others(event)
+            case CaptureTried():
+                at_start = event.result.frontier_tokens == starts[event.request]
+                seen["anchor at the start"] += at_start and _is_anchor(event)
+                seen += _of_others(event)
             case _:
                 seen += _of_others(event)
     return seen
@@ -100,6 +108,9 @@ def _of_admission(event: RequestAdmitted) -> Places:
     seen["maximal fallback"] += event.report.maximal_fallback
     seen["owner degraded"] += bool(winner.degraded)
     seen["owner evicted"] += bool(event.evicted)
+    if event.path is ReusePath.PRIVATE_LONG_ANCHOR:
+        stays = winner.disposition is SourceDisposition.RETAIN
+        seen["anchor beside its conversation" if stays else "anchor in its place"] += 1
     return seen
 
 
@@ -120,6 +131,11 @@ def _of_ending(event: TransitionEnded) -> Places:
     return seen
 
 
+def _is_anchor(event: CaptureTried) -> bool:
+    taken = event.result.checkpoint
+    return taken is not None and taken.kind is CheckpointKind.LONG_ANCHOR
+
+
 def _crossing(work: MachineWork) -> set[TransferDirection]:
     return {batch.direction for batch in work.transfers}
 
@@ -132,6 +148,7 @@ def _of_others(event: Event) -> Places:
         case CaptureTried():
             seen[event.result.outcome] += 1
             seen["replaced capture"] += event.result.replaced is not None
+            seen["replaced anchor"] += event.result.replaced is not None and _is_anchor(event)
             if event.result.shared is not None:
                 seen += _of_shared(event.result.shared)
         case SharedCaptureEnded():

@@ -6,11 +6,11 @@ both tiers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
-from ninfer_lab.contract.cache_controller import CatalogEntry, ControllerSnapshot
+from ninfer_lab.context_cache.private_capture import capture_terms
 from ninfer_lab.contract.candidate import AdmissionCandidate, AdmissionRequest, SourceDisposition
 from ninfer_lab.contract.capacity import Axis
 from ninfer_lab.contract.checkpoint import CheckpointKind, CheckpointSummary
@@ -20,7 +20,6 @@ from ninfer_lab.contract.options import (
     EngineOptions,
     KvPageBytes,
     ResolvedOptions,
-    Sampling,
     SpeculativeBackend,
 )
 from ninfer_lab.contract.placement import (
@@ -28,7 +27,7 @@ from ninfer_lab.contract.placement import (
     OwnerPlacement,
     SequencePlacement,
 )
-from ninfer_lab.contract.plan import ActivationIntent, PlannedCapture, ResourcePlan
+from ninfer_lab.contract.plan import ActivationIntent, CaptureOffer, PlannedCapture, ResourcePlan
 from ninfer_lab.contract.prompt import PreparedPrompt
 from ninfer_lab.contract.result import (
     CaptureResult,
@@ -37,6 +36,7 @@ from ninfer_lab.contract.result import (
     SequenceEnd,
     Settlement,
 )
+from ninfer_lab.contract.sampling import Sampling
 from ninfer_lab.contract.target import Assessment, OwnerOutcome, StageName, TargetSketch
 from ninfer_lab.contract.transaction import TransactionHandle, TransactionPhase
 from ninfer_lab.contract.work import Draw, ForwardPhase, ForwardRow, ForwardStep
@@ -49,6 +49,7 @@ from simulation.engine_world import (
     STATE_IMAGE_BYTES,
     prepared,
 )
+from simulation.faithful_catalog import FaithfulCatalog
 
 CONSUME, RETAIN = SourceDisposition.CONSUME, SourceDisposition.RETAIN
 
@@ -127,6 +128,7 @@ class ProgramWorld:
 
     Args:
         options: Made of the sizes that `small_options` takes where none are given.
+        limit_anchors: Long anchors that a lineage keeps.
     """
 
     def __init__(
@@ -139,6 +141,7 @@ class ProgramWorld:
         host_slots: int = 0,
         host_granules: int = 0,
         options: ResolvedOptions | None = None,
+        limit_anchors: int = 8,
     ) -> None:
         self.options = options or small_options(
             lanes=lanes,
@@ -150,11 +153,12 @@ class ProgramWorld:
         )
         self.machine = ContentMachine(self.options.capacity, backend=self.options.backend)
         self.program = Program(self.options, self.machine)
+        self._limit_anchors = limit_anchors
         self._request_ids = count(1)
         self._owner_ids = count(1)
         self._refs: dict[OwnerId, OwnerRef] = {}
-        self._catalog: tuple[CatalogEntry, ...] = ()
-        self._seen = self._picture()
+        self._catalog = FaithfulCatalog()
+        self._seen = self._catalog.picture(self.program.snapshot())
 
     # ── plans ───────────────────────────────────────────────────────────────────────────────────
 
@@ -276,13 +280,25 @@ class ProgramWorld:
         phase = ForwardPhase.PREFILL if prefill else ForwardPhase.DECODE
         self.machine.submit(ForwardStep(phase=phase, rows=(row,)))
         (token,) = self.machine.take_result().drawn_tokens
-        capture = self.program.commit(handle)
+        capture = self._capture(result, self.program.commit(handle))
         self.machine.committed(handle.lane)
         self.look()
         if token is not None:
             truth.append(token)
             self.program.accept(handle, token)
         return capture
+
+    def capture_at_start(self, result: Committed) -> CaptureResult:
+        """What is planned at the very frontier a sequence starts from."""
+        offer = self.program.capture_at_start(result.handle)
+        assert not isinstance(offer, CaptureResult)
+        capture = self._capture(result, offer)
+        self.look()
+        return capture
+
+    def _capture(self, result: Committed, offer: CaptureOffer | None) -> CaptureResult:
+        terms = None if offer is None else capture_terms(offer, self._limit_anchors)
+        return self.program.capture(result.handle, terms)
 
     def prefill(self, result: Committed) -> list[CaptureResult]:
         """Forwards until the prompt has been consumed."""
@@ -368,27 +384,10 @@ class ProgramWorld:
 
     def look(self) -> None:
         """Every law, and every content."""
-        now = self._picture()
+        now = self._catalog.picture(self.program.snapshot())
         check_laws(now, self.options, self._seen)
         self.machine.check_contents(now.ledger)
         self._seen = now
-
-    def _picture(self) -> ControllerSnapshot:
-        """A picture with the catalog of a faithful manager: it adopts ends, and ends only."""
-        ledger = self.program.snapshot()
-        if ledger.transition is None:
-            self._catalog = tuple(_entries(ledger))
-        return ControllerSnapshot(ledger=ledger, catalog=self._catalog)
-
-
-def _entries(ledger: LedgerSnapshot) -> Iterator[CatalogEntry]:
-    for owner in ledger.owners:
-        yield CatalogEntry(
-            owner=owner.owner,
-            session_key=None,
-            publication_order=0,
-            checkpoints=tuple(c.summary for c in owner.checkpoints),
-        )
 
 
 def stage_uses(assessment: Assessment) -> dict[StageName, Used]:

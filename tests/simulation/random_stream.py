@@ -3,6 +3,7 @@
 A handful of clients hold conversations that share their first words; they go on from what they were
 answered, now and then from half of it, from their last turn's closure, or all over again. Each seed
 has an engine of its own: lanes, slots and pages of both tiers, a backend or none, leases, backfill.
+What is proposed as anchors, and which engines have room for them, is drawn apart.
 """
 
 from __future__ import annotations
@@ -48,11 +49,19 @@ class RandomStream:
 
     def __init__(self, seed: int, watch: Watch = Watch.EVERY_STEP) -> None:
         self._random = Random(f"stream {seed}")
-        self.options = _sharing(_options(self._random), Random(f"shared {seed}"))
+        self._anchoring = Random(f"anchors {seed}")
+        self._is_roomy = seed % 5 == 0
+        options = _sharing(_options(self._random), Random(f"shared {seed}"))
+        self.options = replace(
+            _roomy(options, self._anchoring) if self._is_roomy else options,
+            max_long_anchors_per_continuation=self._anchoring.choice((0, 1, 1, 2, 2, 3)),
+            endpoint_anchors=self._anchoring.random() < 0.8,
+        )
         window_tokens = self._random.choice((8, 40, 70))
         self.story = Story(
             self.options,
             lease_window_tokens=window_tokens,
+            endpoint_gain_tokens=self._anchoring.choice((1, 20, 60)),
             watch=watch,
             shares=self.options.max_shared_prefixes != 0,
         )
@@ -121,17 +130,27 @@ class RandomStream:
             output=self._long_output() if random.random() < self._long else random.randint(1, 8),
             session=client.session if random.random() < 0.95 else "another",
             mode=CacheMode.DISABLED if random.random() < 0.04 else CacheMode.READ_WRITE,
+            anchors=self._anchors(),
         )
         if client.last is None or random.random() < 0.04:
             closure = random.choice((None, None, random.randrange(150)))
             story.ask(random.randrange(3), random.randint(20, 150), closure, wish)
         else:
             back = told_count - 1 - client.last
-            story.go_on(back, random.choice(SEQUELS), random.randint(1, 25), wish)
+            sequel = random.choice(SEQUELS)
+            if self._is_roomy and self._anchoring.random() < 0.4:
+                sequel = Sequel.EARLIER
+            story.go_on(back, sequel, random.randint(1, 25), wish)
             if len(story.told) == told_count:
                 client.last = None  # too long, or the queue is full: something new next time
         if len(story.told) > told_count:
             client.last = told_count
+
+    def _anchors(self) -> tuple[int, ...]:
+        """Proposals of every other request, now and then more than a lineage may keep."""
+        random = self._anchoring
+        count = random.choice((0, 0, 1, 2, 4))
+        return tuple(sorted(random.sample(range(1, 200), count)))
 
 
 def _sharing(options: EngineOptions, random: Random) -> EngineOptions:
@@ -171,4 +190,23 @@ def _options(random: Random) -> EngineOptions:
         kv_lease_growth=leases,
         backfill=backfill,
         max_pending_requests=random.randint(3, 9),
+    )
+
+
+def _roomy(options: EngineOptions, random: Random) -> EngineOptions:
+    """The same for two at the most, with room for what they would leave behind: only there do
+    histories get old enough to have earlier points.
+    """
+    lanes = min(options.max_concurrency, 2)
+    contexts = lanes + random.randint(1, 3)
+    return replace(
+        options,
+        max_concurrency=lanes,
+        kv_capacity_tokens=PAGE_TOKENS * CONTEXT_PAGES * contexts,
+        device_state_slots=random.randint(1, 7),
+        host_state_slots=random.choice((0, 24, 48)),
+        max_private_continuations=lanes + random.randint(0, 4),
+        backend=None,
+        kv_lease_growth=False,
+        backfill=False,
     )

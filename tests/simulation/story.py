@@ -16,8 +16,10 @@ from ninfer_lab.contract.ids import RequestId
 from ninfer_lab.contract.options import CacheMode, EngineOptions
 from ninfer_lab.contract.output import FinishReason
 from ninfer_lab.contract.prompt import PreparedPrompt, RewriteKind
+from ninfer_lab.contract.request_purpose import RequestPurpose
 from ninfer_lab.contract.shared_prefix import Evidence, SharedCandidate
-from ninfer_lab.lab.laws import check_laws
+from ninfer_lab.engine.assembly import ControllerFactory, catalog_design
+from ninfer_lab.lab.laws import Law, check_laws
 from simulation.content_machine import answer_to
 from simulation.engine_world import STEPS_LIMIT, EngineWorld, engine_world, prepared
 from simulation.watched_controller import Watch
@@ -42,6 +44,8 @@ class Sequel(Enum):
     """Only the beginning of the answer comes back."""
     REWRITE = "rewrite"
     """Everything after the turn closure is new."""
+    EARLIER = "earlier"
+    """The last third of what was asked is new, so that only an older point can be shared."""
     AGAIN = "again"
     """The same prompt once more."""
 
@@ -62,11 +66,17 @@ class Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What a client asks beside the prompt."""
+    """What a client asks beside the prompt.
+
+    Attributes:
+        anchors: Frontiers proposed as private anchors, ascending; those beyond the prompt are not.
+    """
 
     output: int
     session: str | None
     mode: CacheMode = CacheMode.READ_WRITE
+    anchors: tuple[int, ...] = ()
+    purpose: RequestPurpose = RequestPurpose.CONVERSATION
 
 
 def stem(number: int, tokens: int) -> list[int]:
@@ -125,7 +135,10 @@ class Story:
     Args:
         options: The engine's.
         lease_window_tokens: See `engine_world`.
+        endpoint_gain_tokens: See `engine_world`.
         watch: How often laws and contents are looked at; at the least after every step.
+        design: Of the cache.
+        without: Laws that the design does not hold to.
         shares: Whether prompts are offered to be shared.
 
     Attributes:
@@ -137,13 +150,22 @@ class Story:
         options: EngineOptions,
         *,
         lease_window_tokens: int | None = None,
+        endpoint_gain_tokens: int | None = None,
         watch: Watch = Watch.EVERY_CALL,
+        design: ControllerFactory = catalog_design,
+        without: frozenset[type[Law]] = frozenset(),
         shares: bool = False,
     ) -> None:
         self._shares = shares
         self.world: EngineWorld = engine_world(
-            options, lease_window_tokens=lease_window_tokens, watch=watch
+            options,
+            lease_window_tokens=lease_window_tokens,
+            endpoint_gain_tokens=endpoint_gain_tokens,
+            watch=watch,
+            design=design,
+            without=without,
         )
+        self._without = without
         self.told: list[Told] = []
         self.refused_count = 0
         self.steps_count = 0
@@ -181,6 +203,10 @@ class Story:
                 tokens, closure = [*tokens, *half, *fresh], len(tokens) + len(half)
             case Sequel.REWRITE:
                 tokens = [*tokens[:closure], *fresh]
+            case Sequel.EARLIER:
+                at = len(tokens) * 2 // 3
+                tokens, closure = [*tokens[:at], *fresh], None
+                cuts = tuple(cut for cut in cuts if cut <= at)
             case Sequel.AGAIN:
                 pass
         if len(tokens) < self._context_tokens:
@@ -250,10 +276,18 @@ class Story:
             return list(answer_to(told.prompt.tokens, wish.output))
 
     def _submit(self, prompt: PreparedPrompt, wish: Wish) -> None:
+        inside = tuple(at for at in wish.anchors if at < len(prompt.tokens))
+        prompt = replace(
+            prompt, private_anchors=prepared(prompt.tokens, anchors=inside).private_anchors
+        )
         prompt = sharing(prompt) if self._shares else prompt
         try:
             request = self.world.submit(
-                prompt, output=wish.output, session=wish.session, mode=wish.mode
+                prompt,
+                output=wish.output,
+                session=wish.session,
+                mode=wish.mode,
+                purpose=wish.purpose,
             )
         except PromptError:
             self.refused_count += 1  # the queue is full: nothing else is wrong with a prompt here
@@ -281,7 +315,7 @@ class Story:
             self._require_right(told)
         assert held.ledger.sequences == ()
         assert not any(use.reserved_count for use in held.ledger.occupancy.axes)
-        check_laws(held, self.world.engine.options)
+        check_laws(held, self.world.engine.options, without=self._without)
 
     def _require_right(self, told: Told) -> None:
         """What was answered is what the machine says to this prompt alone."""

@@ -8,7 +8,8 @@ import pytest
 
 from ninfer_lab.contract.errors import InvariantBroken
 from ninfer_lab.contract.ids import LaneId, PageId, RequestId
-from ninfer_lab.contract.options import Sampling, SpeculativeBackend
+from ninfer_lab.contract.options import SpeculativeBackend
+from ninfer_lab.contract.sampling import Sampling
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.contract.work import Draw, ForwardPhase, ForwardRow, ForwardStep, PageCopy
 from simulation.content_machine import ContentMachine, MachineFault, answer_to

@@ -65,6 +65,16 @@ WANTED = (
     "batch",
     "forward beside a transition",
 )
+SELDOM = (
+    ReusePath.PRIVATE_LONG_ANCHOR,
+    "anchor beside its conversation",
+    "anchor in its place",
+    "anchor at the start",
+    "replaced anchor",
+)
+"""Where only engines with room get to."""
+SELDOM_VISITS_COUNT = 10
+
 LANES = tuple(f"{lanes} lanes" for lanes in range(1, 9))
 
 
@@ -83,6 +93,12 @@ def test_no_law_is_broken_and_everybody_is_served(everywhere: tuple[Places, int]
 @pytest.mark.parametrize("place", WANTED, ids=str)
 def test_streams_get_there(everywhere: tuple[Places, int], place: object) -> None:
     assert everywhere[0][place] >= VISITS_COUNT, dict(everywhere[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", SELDOM, ids=str)
+def test_streams_get_there_now_and_then(everywhere: tuple[Places, int], place: object) -> None:
+    assert everywhere[0][place] >= SELDOM_VISITS_COUNT, dict(everywhere[0])
 
 
 @pytest.mark.slow

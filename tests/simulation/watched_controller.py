@@ -19,15 +19,16 @@ from ninfer_lab.contract.cache_controller import (
     PermanentlyInfeasible,
     TemporarilyBlocked,
 )
-from ninfer_lab.contract.candidate import AdmissionRequest, ReusePath
+from ninfer_lab.contract.candidate import AdmissionRequest
 from ninfer_lab.contract.capacity import Occupancy
+from ninfer_lab.contract.checkpoint import CheckpointKind
 from ninfer_lab.contract.errors import InvariantBroken
 from ninfer_lab.contract.ids import RequestId, SequenceHandle
 from ninfer_lab.contract.options import CacheMode, ResolvedOptions
 from ninfer_lab.contract.result import CaptureResult, SequenceEnd, Settlement
 from ninfer_lab.contract.shared_report import SharedCaptureTold
 from ninfer_lab.contract.work import Cut
-from ninfer_lab.lab.laws import check_laws
+from ninfer_lab.lab.laws import Law, check_laws
 from simulation.content_machine import ContentMachine
 
 
@@ -47,6 +48,7 @@ class WatchedController:
         machine: The one it binds rows on.
         options: What both were built with.
         watch: When laws and contents are looked at.
+        without: Laws that the design does not hold to.
 
     Attributes:
         leases_count: Windows of growth that were reserved after the first (ACT-4).
@@ -58,7 +60,9 @@ class WatchedController:
         machine: ContentMachine,
         options: ResolvedOptions,
         watch: Watch = Watch.EVERY_CALL,
+        without: frozenset[type[Law]] = frozenset(),
     ) -> None:
+        self._without = without
         self._design = design
         self._options = options
         self._machine = machine
@@ -169,19 +173,29 @@ class WatchedController:
     def look(self) -> None:
         """Every law about now and about what has changed since the last look, and every content."""
         now = self._design.describe()
-        check_laws(now, self._options, self._seen)
+        check_laws(now, self._options, self._seen, without=self._without)
         told = self._design.occupancy()
         if told != now.ledger.occupancy:
             raise InvariantBroken("ACC-1 occupancy", f"told {told}, held {now.ledger.occupancy}")
+        _require_few_anchors(now, self._options.anchors.retained_count)
         self._machine.check_contents(now.ledger)
         self._seen = now
         self.checks_count += 1
 
 
+def _require_few_anchors(now: ControllerSnapshot, limit_count: int) -> None:
+    """No history keeps more of its earlier points than it may (CAP-3, ANC-1)."""
+    owned = [owner.checkpoints for owner in now.ledger.owners]
+    for lineage in (*owned, *(sequence.checkpoints for sequence in now.ledger.sequences)):
+        anchors = [c for c in lineage if c.summary.kind is CheckpointKind.LONG_ANCHOR]
+        if len(anchors) > limit_count:
+            raise InvariantBroken("CAP-3 anchors", f"{len(anchors)} kept, {limit_count} may be")
+
+
 def _require_lawful(request: AdmissionRequest, admission: Admitted) -> None:
     if not 0 <= admission.reuse_tokens < len(request.prompt.tokens):
         raise InvariantBroken("IDN-1", f"{admission} leaves no prompt token to compute")
-    if request.mode is CacheMode.DISABLED and admission.path is not ReusePath.ROOT:
+    if request.mode is CacheMode.DISABLED and not admission.path.is_root:
         raise InvariantBroken("MODE-2", f"{admission} reuses for a request that must not")
     if admission.handle.lane not in request.free_lanes:
         raise InvariantBroken("ROLE-1", f"{admission} took a lane that was not free")

@@ -9,8 +9,9 @@ from __future__ import annotations
 import random
 
 from ninfer_lab.contract.ids import SessionKey
-from ninfer_lab.contract.options import CacheMode, EngineOptions, RequestOptions, Sampling
+from ninfer_lab.contract.options import CacheMode, EngineOptions, RequestOptions
 from ninfer_lab.contract.prompt import Message, Role
+from ninfer_lab.contract.sampling import Sampling
 from ninfer_lab.lab import worlds
 from ninfer_lab.lab.story import After, Ask, At, ChatTurn, Piece, Story, TokenTurn
 

@@ -11,7 +11,7 @@ import dataclasses
 import types
 import typing
 from collections.abc import Callable, Mapping
-from enum import Enum
+from enum import Enum, Flag
 
 from ninfer_lab.contract.errors import NinferLabError
 
@@ -75,6 +75,8 @@ class Codecs:
                 return _scalar(wanted)
             if wanted is bytes:
                 return Codec(encode=_hex, decode=_unhex)
+            if issubclass(wanted, Flag):
+                return _flags(wanted)
             if issubclass(wanted, Enum):
                 return _enum(wanted)
             if dataclasses.is_dataclass(wanted):
@@ -146,6 +148,25 @@ def _scalar(kind: type) -> Codec:
     def encode(value: object) -> Json:
         assert isinstance(value, bool | int | float | str)
         return value
+
+    return Codec(encode=encode, decode=decode)
+
+
+def _flags(kind: type[Flag]) -> Codec:
+    """A set of reasons, as the number they make together."""
+    every = 0
+    for member in kind:
+        every |= member.value
+
+    def encode(value: object) -> Json:
+        assert isinstance(value, kind)
+        number: int = value.value
+        return number
+
+    def decode(found: object) -> object:
+        if not isinstance(found, int) or isinstance(found, bool) or found & ~every or found < 0:
+            raise MalformedValue("", found=repr(found), legal=f"flags among {every}")
+        return kind(found)
 
     return Codec(encode=encode, decode=decode)
 

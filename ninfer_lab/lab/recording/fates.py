@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from ninfer_lab.contract.candidate import SourceDisposition
+from ninfer_lab.contract.candidate import ReusePath, SourceDisposition
 from ninfer_lab.contract.capacity import Axis
 from ninfer_lab.contract.checkpoint import CheckpointSummary
 from ninfer_lab.contract.events import (
@@ -44,6 +44,8 @@ class Fate(Enum):
     """It went, alone or with its owner, because KV pages or Host bytes were short."""
     SLOT_EVICTED = "catalog slot evicted"
     """Its owner went because its catalog slot was wanted."""
+    RESET = "lane reset"
+    """A request of another prefix took its lane and began from nothing (DES-1)."""
     DROPPED = "dropped"
     """Its request ended without leaving it behind."""
 
@@ -109,13 +111,14 @@ class Fates:
         self._evict(event.evicted, fate, event.at_ns)
         self._delete(() if winner is None else winner.deleted, fate, event.at_ns)
         lineage: list[CheckpointId] = []
+        passed = Fate.RESET if event.path is ReusePath.FULL_RESET else Fate.MOVED_ON
         if winner is not None and winner.disposition is SourceDisposition.CONSUME:
             for id in self._resident.pop(winner.owner, ()) if winner.owner is not None else ():
                 if self._lives[id].summary.frontier_tokens < event.reuse_tokens:
                     self._lives[id].fate = Fate.IN_USE
                     lineage.append(id)
                 else:
-                    self._end(id, Fate.MOVED_ON, event.at_ns)
+                    self._end(id, passed, event.at_ns)
         self._lineages[event.request] = tuple(lineage)
 
     def _aborted(self, event: TransitionEnded) -> None:

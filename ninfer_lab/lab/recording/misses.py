@@ -37,6 +37,8 @@ class MissCause(Enum):
     STATE_EVICTED = "state evicted"
     KV_EVICTED = "KV evicted"
     SLOT_EVICTED = "catalog slot evicted"
+    RESET = "its lane was reset"
+    """By a request of another prefix, which needed nothing but the lane."""
     DROPPED = "checkpoint dropped"
     NOT_OFFERED = "checkpoint resident, not offered"
     """It differs in template or cuts, or leaves no prompt token to compute."""
@@ -58,6 +60,7 @@ _CAUSE_OF_FATE = {
     Fate.STATE_EVICTED: MissCause.STATE_EVICTED,
     Fate.KV_EVICTED: MissCause.KV_EVICTED,
     Fate.SLOT_EVICTED: MissCause.SLOT_EVICTED,
+    Fate.RESET: MissCause.RESET,
     Fate.DROPPED: MissCause.DROPPED,
 }
 

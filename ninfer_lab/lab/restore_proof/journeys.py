@@ -19,7 +19,8 @@ from ninfer_lab.contract.errors import InvariantBroken
 from ninfer_lab.contract.events import RequestFinished
 from ninfer_lab.contract.ids import RequestId, SessionKey
 from ninfer_lab.contract.numerics import Numerics
-from ninfer_lab.contract.options import CacheMode, EngineOptions, RequestOptions, Sampling
+from ninfer_lab.contract.options import CacheMode, EngineOptions, RequestOptions
+from ninfer_lab.contract.sampling import Sampling
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.lab.restore_proof.content_watch import ContentChange
 from ninfer_lab.lab.restore_proof.marked_turns import ASSISTANT, FIRST_WORD, USER, MarkedFrontend
@@ -135,8 +136,9 @@ def run_journey(
         plan: From `plan_journey`.
         decomposition: Of the cold runs.
     """
+    frontend = MarkedFrontend(proposes_anchors=plan.seed % 2 == 0)
     with WatchedEngine(
-        checkpoint, plan.options, numerics=plan.numerics, frontend=MarkedFrontend()
+        checkpoint, plan.options, numerics=plan.numerics, frontend=frontend
     ) as watched:
         _Traveller(plan, watched).travel()
         return JourneyResult(

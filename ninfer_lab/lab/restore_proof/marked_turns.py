@@ -17,6 +17,7 @@ from ninfer_lab.contract.prompt import (
     RewriteKind,
 )
 from ninfer_lab.frontend.prepared_prompt import Frontend
+from ninfer_lab.frontend.private_anchors import anchors_at_message_boundaries
 
 USER = 0
 """Opens what a user says."""
@@ -32,7 +33,15 @@ class MarkedFrontend(Frontend):
     Every ASSISTANT mark is a place where execution is cut. The first one after the last USER mark
     closes the turn before it (TURN_CLOSURE); the last one opens the generation (RESPONSE_REPLAY).
     Without a USER mark no turn closes; without marks there is no boundary at all (ANC-2).
+
+    Args:
+        proposes_anchors: Whether the last boundaries between marked parts are proposed as private
+            anchors, as many as the engine asks for (ANC-1).
     """
+
+    def __init__(self, *, proposes_anchors: bool = False) -> None:
+        super().__init__()
+        self._proposes_anchors = proposes_anchors
 
     def prepare(self, prompt: PromptInput, limits: PromptLimits) -> PreparedPrompt:
         prepared = super().prepare(prompt, limits)
@@ -45,8 +54,15 @@ class MarkedFrontend(Frontend):
         found = [(RewriteKind.TURN_CLOSURE, closure)]
         if openers and openers[-1] != closure:
             found.append((RewriteKind.RESPONSE_REPLAY, openers[-1]))
+        anchors = prepared.private_anchors
+        if self._proposes_anchors:
+            ends = [i for i, token in enumerate(ids) if token in (USER, ASSISTANT)]
+            anchors = anchors_at_message_boundaries(
+                [*ends, len(ids)], len(ids), limit_count=limits.automatic_private_anchors
+            )
         return replace(
             prepared,
+            private_anchors=anchors,
             rewrite_boundaries=tuple(
                 RewriteBoundary(kind=kind, frontier_tokens=frontier)
                 for kind, frontier in found

@@ -141,7 +141,7 @@ class Prover:
         return tuple(
             self._restore(lineage, served.get(lineage.request, {}))
             for lineage in self._book.all()
-            if lineage.path is not ReusePath.ROOT
+            if not lineage.path.is_root
         )
 
     def checkpoints(self) -> tuple[CheckpointVerdict, ...]:

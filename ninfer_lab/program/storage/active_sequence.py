@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from ninfer_lab.contract.candidate import AdmissionCandidate
 from ninfer_lab.contract.ids import OwnerRef, SequenceHandle, StateImageId
 from ninfer_lab.contract.placement import SequencePlacement
-from ninfer_lab.contract.plan import PlannedCapture
+from ninfer_lab.contract.plan import CaptureOffer, PlannedCapture
 from ninfer_lab.contract.prompt import PreparedPrompt
+from ninfer_lab.contract.result import CaptureResult
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.contract.work import Cut
 from ninfer_lab.program.storage.address_space import AddressSpace
@@ -36,6 +37,7 @@ class ActiveSequence:
             (STATE-3): the pin is that the image stands among the sequence's own holdings.
         offers_tokens: Frontiers at which a shared prefix may be asked of it, ascending.
         checkpoints: Ascending by frontier.
+        captured_at_start: What the admission itself captured where the sequence starts.
         cut: Given out and not yet settled.
         spelt: The history into the answer that was asked for last: what has been accepted stays.
     """
@@ -52,6 +54,7 @@ class ActiveSequence:
     checkpoints: tuple[CheckpointRecord, ...]
     frontier_tokens: int
     output: list[int] = field(default_factory=list)
+    captured_at_start: CaptureResult | None = None
     cut: Cut | None = None
     spelt: TokenSpan | None = None
 
@@ -108,12 +111,22 @@ class ActiveSequence:
         )
         return min(limits)
 
-    def planned_capture(self) -> PlannedCapture | None:
-        """The checkpoint wanted at the current frontier, if one is."""
-        for capture in self.captures:
-            if capture.frontier_tokens == self.frontier_tokens:
-                return capture
-        return None
+    def capture_offer(self) -> CaptureOffer | None:
+        """What could be captured at the current frontier: what is planned there, unless the image
+        is only borrowed, or the admission itself has captured it.
+        """
+        frontier = self.frontier_tokens
+        planned = next((c for c in self.captures if c.frontier_tokens == frontier), None)
+        if planned is None or self.pinned_read:
+            return None
+        if any(c.summary.frontier_tokens == frontier for c in self.checkpoints):
+            return None
+        return CaptureOffer(
+            planned=planned,
+            is_at_start=frontier == self.candidate.reuse_tokens,
+            lineage=tuple(checkpoint.summary for checkpoint in self.checkpoints),
+            later=tuple(c for c in self.captures if c.frontier_tokens > frontier),
+        )
 
     @property
     def placement(self) -> SequencePlacement:

@@ -6,7 +6,7 @@ Reads the ledger; only `publish_demotion` changes it, once the copies have arriv
 
 from __future__ import annotations
 
-from ninfer_lab.contract.ids import HostGranuleId, KvPageId, StateImageId
+from ninfer_lab.contract.ids import HostGranuleId, HostSlotId, KvPageId, StateImageId
 from ninfer_lab.contract.machine_work import TransferDirection
 from ninfer_lab.contract.target import StateTransition
 from ninfer_lab.contract.transfer import PageTransfer, StateTransfer, Transfer
@@ -74,6 +74,18 @@ def restoration(
             assert granule is not None, "a checkpoint has every page somewhere (OWN-7)"
             pages.append(PageTransfer(pool=pool, device_page=place, host_granule=granule))
     return Transfer(direction=TransferDirection.H2D, states=tuple(states), pages=tuple(pages))
+
+
+def saved_image(
+    ledger: Ledger, source: CheckpointRecord, held: HeldPlaces, host_slot: HostSlotId
+) -> Transfer:
+    """The image that the sequence will write over, once more, to a held Host slot."""
+    device_slot = held.device_slots[0] if held.device_slots else None
+    if device_slot is None:
+        device_slot = ledger.states.device_slot(source.image)
+    assert device_slot is not None, "the sequence starts from an image on the Device"
+    state = StateTransfer(device_slot=device_slot, host_slot=host_slot)
+    return Transfer(direction=TransferDirection.D2H, states=(state,), pages=())
 
 
 def tail_copies(

@@ -57,9 +57,9 @@ class HeldPlaces:
             self.device_pages[pool] = store.device_places.take(wanted)
             ledger.held_growth_pages[pool] = needs.growth_pages
 
-    def hold_snapshot(self, post: PostState) -> None:
-        """Takes the destination of a copy of an active image."""
-        self.snapshot_slots = self._ledger.states.host_places.take(post.snapshot_slots)
+    def hold_snapshot(self, slots_count: int) -> None:
+        """Takes the destination of a copy of an active image, or none."""
+        self.snapshot_slots = self._ledger.states.host_places.take(slots_count)
 
     def snapshot_is_filled(self) -> None:
         """An image lies there."""
@@ -73,6 +73,11 @@ class HeldPlaces:
         """Replicas lie where the Device places were held, and growth is the sequence's own."""
         self.device_slots, self.device_pages = (), {}
         self._ledger.held_growth_pages = dict.fromkeys(self._ledger.kv, 0)
+
+    def give_back_snapshot(self) -> None:
+        """The copy has not arrived."""
+        self._ledger.states.host_places.give_back(self.snapshot_slots)
+        self.snapshot_slots = ()
 
     def give_back(self) -> None:
         """Nothing will fill what is still held."""

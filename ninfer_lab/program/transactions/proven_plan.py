@@ -13,6 +13,7 @@ from ninfer_lab.contract.shared_capture import CapturePlan
 from ninfer_lab.program.storage.active_sequence import ActiveSequence
 from ninfer_lab.program.storage.post_state import PostState
 from ninfer_lab.program.storage.source_lineage import SourceLineage
+from ninfer_lab.program.transactions.capture import CaptureOrder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,12 +24,14 @@ class ProvenPlan:
         lineage: The candidate's source, read at the plan's revision.
         post: The end state and the way there.
         handle: The sequence it will become.
+        capture_at_start: The anchor wanted of a consumed endpoint, `None` without one.
     """
 
     plan: ResourcePlan
     lineage: SourceLineage
     post: PostState
     handle: SequenceHandle
+    capture_at_start: CaptureOrder | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

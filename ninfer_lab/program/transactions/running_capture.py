@@ -58,7 +58,7 @@ class RunningCapture(RunningTransition[SharedCaptureEnd]):
 
     def _snapshot(self) -> Generator[None]:
         """The active image is copied to the Host, where that is how it is to be had."""
-        self._held.hold_snapshot(self._post)
+        self._held.hold_snapshot(self._post.snapshot_slots)
         sequence, states = self._proven.sequence, self._ledger.states
         device_slot = states.device_slot(sequence.write_image)
         assert device_slot is not None, "an active image lies on the Device"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from ninfer_lab.contract.errors import InvariantBroken
-from ninfer_lab.contract.ids import OwnerId, TransactionId
+from ninfer_lab.contract.ids import HostSlotId, OwnerId, TransactionId
 from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.replicas import ReplicaSet
 from ninfer_lab.contract.result import (
@@ -20,10 +20,14 @@ from ninfer_lab.contract.result import (
     OwnerEnd,
     ResourceResult,
 )
+from ninfer_lab.contract.target import StateTransition
 from ninfer_lab.contract.transaction import TransactionPhase
+from ninfer_lab.program.storage.active_sequence import ActiveSequence
+from ninfer_lab.program.storage.checkpoint_record import holdings_of
 from ninfer_lab.program.storage.ledger import Ledger
 from ninfer_lab.program.transactions import copies
 from ninfer_lab.program.transactions.activation import activate
+from ninfer_lab.program.transactions.capture import capture_on_host, spare_device_slots
 from ninfer_lab.program.transactions.proven_plan import ProvenPlan
 from ninfer_lab.program.transactions.running_transition import RunningTransition, Stopped
 
@@ -37,6 +41,7 @@ class RunningTransaction(RunningTransition[ResourceResult]):
         self._proven = proven
         self._target = proven.plan.assessment.target
         self._lineage = proven.lineage
+        self._saved_at: HostSlotId | None = None
         super().__init__(id, self._target.outcomes, proven.post, ledger, machine)
 
     @property
@@ -56,9 +61,38 @@ class RunningTransaction(RunningTransition[ResourceResult]):
                 copies.restoration(self._ledger, self._lineage.source, self._post, self._held)
             )
             self._stable_boundary()
+            yield from self._save_image_at_start()
             return self._commit()
         except Stopped as stopped:
             return self._abort(stopped)
+
+    def _save_image_at_start(self) -> Generator[None]:
+        """A copy on the Host of the image that the sequence goes on in, where an anchor is wanted
+        there, no Device slot is to spare for it and a Host slot is (ANC-3). It is optional: a copy
+        that does not arrive is none.
+        """
+        ledger, source = self._ledger, self._lineage.source
+        if self._proven.capture_at_start is None or source is None or not self._lacks_slot():
+            return
+        if not ledger.states.host_places.free_count:
+            return
+        self._held.hold_snapshot(1)
+        (self._saved_at,) = self._held.snapshot_slots
+        try:
+            yield from self._copied(copies.saved_image(ledger, source, self._held, self._saved_at))
+        except Stopped:
+            self._held.give_back_snapshot()
+            self._saved_at = None
+        self._stable_boundary()
+
+    def _lacks_slot(self) -> bool:
+        """Whether the sequence will start in place, with no Device slot beside it to spare."""
+        ledger, post = self._ledger, self._post
+        if post.state not in (StateTransition.MOVE, StateTransition.RESTORE):
+            return False
+        lineage = holdings_of(self._lineage.kept).images | ledger.lineage_images
+        held_slots = (lineage & ledger.states.on_device).bit_count() + 1
+        return spare_device_slots(ledger, held_slots, ledger.free_lanes - 1) < 1
 
     def _drop_tail_end(self) -> None:
         """A consumed owner loses the checkpoints above the source; the source stays valid."""
@@ -76,9 +110,10 @@ class RunningTransaction(RunningTransition[ResourceResult]):
             assert current is not None, "a claimed owner stays until the transition takes it"
             self._ledger.continuations.remove(current.ref)
             consumed = OwnerEnd(ref=before, deleted=self._lineage.ended)
-        activate(self._ledger, self._machine, self._proven, self._held)
+        sequence = activate(self._ledger, self._machine, self._proven, self._held)
         self._held.device_is_filled()
         self._ledger.drop(ReplicaSet(self._post.destined & ~self._post.committed))
+        self._capture_saved(sequence)
         self.phase = TransactionPhase.COMMITTED
         return Committed(
             handle=self._proven.handle,
@@ -92,6 +127,15 @@ class RunningTransaction(RunningTransition[ResourceResult]):
             ),
             resource_revision=self._proven.plan.resource_revision + 1,
         )
+
+    def _capture_saved(self, sequence: ActiveSequence) -> None:
+        """The image saved to the Host becomes an anchor of the lineage, if its tails can part."""
+        order, ledger = self._proven.capture_at_start, self._ledger
+        if order is None or self._saved_at is None:
+            return
+        saved = ledger.states.create_on_host(self._saved_at)
+        self._held.snapshot_is_filled()
+        sequence.captured_at_start = capture_on_host(ledger, self._machine, sequence, order, saved)
 
     def _copy_tails(self) -> None:
         """Partial tails that somebody else keeps, copied for the new writer."""
