@@ -34,7 +34,9 @@ from ninfer_lab.cost.presets import resolve_cost_model
 from ninfer_lab.engine.assembly import SimulatedParts, assemble_simulated
 from ninfer_lab.engine.engine import Engine
 from ninfer_lab.frontend.prepared_prompt import Frontend
+from ninfer_lab.lab import worlds
 from ninfer_lab.lab.story_client import StoryAnswers, stream_tokens
+from ninfer_lab.lab.world import World
 from ninfer_lab.models.qwen3_5.geometries import public_cache_geometry, public_signature
 from ninfer_lab.models.qwen3_5.measurement import kv_page_bytes, state_image_bytes
 
@@ -396,3 +398,14 @@ def hits_of_draw(draw: Draw) -> int:
     later_count = len(draw.turns.preambles_tokens) * (draw.turns.rounds_count - 1)
     whole_percent = 100 * 1_430 / 1_455 / later_count
     return round(draw.reuse_percent / whole_percent)
+
+
+def sharing_nothing(name: str) -> World:
+    """A shipped world whose engine keeps no shared prefix: for answers to compare with.
+
+    Raises:
+        StoryError: No world of that name.
+    """
+    world = worlds.named(name)
+    options = replace(world.story.options, max_shared_prefixes=0)
+    return replace(world, story=replace(world.story, options=options))
