@@ -152,19 +152,6 @@ def _scalar(kind: type) -> Codec:
     return Codec(encode=encode, decode=decode)
 
 
-def encode(value: object) -> Json:
-        assert isinstance(value, kind)
-        number: int = value.value
-        return number
-
-    def decode(found: object) -> object:
-        if not isinstance(found, int) or isinstance(found, bool) or found & ~every or found < 0:
-            raise MalformedValue("", found=repr(found), legal=f"flags among {every}")
-        return kind(found)
-
-    return Codec(encode=encode, decode=decode)
-
-
 def _enum(kind: type[Enum]) -> Codec:
     by_value = {member.value: member for member in kind}
 
