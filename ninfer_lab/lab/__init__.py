@@ -59,12 +59,12 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.chat import Chat as Chat
     from ninfer_lab.lab.eight_prefixes_study import Rules as Rules
     from ninfer_lab.lab.eight_prefixes_study import Turns as Turns
-    from ninfer_lab.lab.eight_prefixes_study import chance_table as chance_table
     from ninfer_lab.lab.eight_prefixes_study import eight_prefixes as eight_prefixes
     from ninfer_lab.lab.eight_prefixes_study import reuse_by_draw as reuse_by_draw
-    from ninfer_lab.lab.eight_prefixes_study import reuse_table as reuse_table
     from ninfer_lab.lab.eight_prefixes_study import run_turns as run_turns
     from ninfer_lab.lab.eight_prefixes_study import sharing_nothing as sharing_nothing
+    from ninfer_lab.lab.eight_prefixes_tables import chance_table as chance_table
+    from ninfer_lab.lab.eight_prefixes_tables import reuse_table as reuse_table
     from ninfer_lab.lab.faults.fault import Fault as Fault
     from ninfer_lab.lab.faults.faulty_machine import breaking as breaking
     from ninfer_lab.lab.faults.trained_world import trained_world as trained_world
@@ -114,7 +114,7 @@ _HOME_OF_NAME = {
     "believed": "lab.calibration.tensor_bench",
     "breaking": "lab.faults.faulty_machine",
     "calibrate": "lab.calibration.calibrate",
-    "chance_table": "lab.eight_prefixes_study",
+    "chance_table": "lab.eight_prefixes_tables",
     "compare_beliefs": "lab.calibration.belief_worlds",
     "comparison_table": "lab.calibration.belief_worlds",
     "demoting": "lab.wanted",
@@ -126,7 +126,7 @@ _HOME_OF_NAME = {
     "read_trace": "lab.traces.reading",
     "replay": "lab.traces.replay",
     "reuse_by_draw": "lab.eight_prefixes_study",
-    "reuse_table": "lab.eight_prefixes_study",
+    "reuse_table": "lab.eight_prefixes_tables",
     "run_turns": "lab.eight_prefixes_study",
     "sharing_nothing": "lab.eight_prefixes_study",
     "study_beliefs": "lab.calibration.belief_decisions",

@@ -15,12 +15,11 @@ from ninfer_lab.lab.eight_prefixes_study import (
     Draw,
     Rules,
     Turns,
-    chance_table,
     hits_of_draw,
-    reuse_table,
     run_turns,
     sharing_nothing,
 )
+from ninfer_lab.lab.eight_prefixes_tables import chance_table, reuse_table
 from ninfer_lab.lab.world import Machine
 
 SMALL = Turns(preambles_tokens=(1_430,) * 3, rounds_count=3)

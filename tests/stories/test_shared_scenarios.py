@@ -202,7 +202,8 @@ def on_tensors(**options: int) -> Run:
 
 
 def test_the_real_model_says_the_same_from_a_shared_prefix() -> None:  # spec: IDN-6, OWN-2
-    shared, alone = on_tensors(), on_tensors(max_shared_prefixes=0)
+    shared = on_tensors(automatic_private_anchors=0)
+    alone = on_tensors(automatic_private_anchors=0, max_shared_prefixes=0)
 
     def said(run: Run) -> list[str]:
         return [t.outcome.text for t in sorted(run.told, key=lambda each: each.request)]
