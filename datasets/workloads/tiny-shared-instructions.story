@@ -1,4 +1,4 @@
-# Three instructions, three questions each; nobody marks anything.
+# Three instructions, three questions each; nobody marks anything, and no lineage keeps anchors.
 story Do several questions share one instruction?
 setting tiny
 
@@ -7,6 +7,7 @@ options
   kv_capacity_tokens: 8192
   device_state_slots: 24
   max_private_continuations: 16
+  automatic_private_anchors: 0
 
 repeat 1 rounds over red blue green
   chat
