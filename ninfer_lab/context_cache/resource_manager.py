@@ -196,7 +196,7 @@ class ResourceManager:
                 borrower=chosen,
                 donors=tuple(donors.values()),
                 protected=self._kept.protected(donors),
-                captures=self._private(chosen.target.candidate),
+                captures=self._private(chosen.target.candidate, decision),
             )
         )
         if is_proven:
@@ -293,11 +293,14 @@ class ResourceManager:
         exact = exact_candidates(self._program, request, self._catalog, self._sessions, self._edges)
         return (root, *exact, *self._shared.candidates(request))
 
-    def _private(self, candidate: AdmissionCandidate) -> tuple[PlannedCapture, ...]:
+    def _private(
+        self, candidate: AdmissionCandidate, decision: Decision
+    ) -> tuple[PlannedCapture, ...]:
         """Checkpoints that it would leave on its way."""
         if not self._reads(candidate.request):
             return ()
-        return planned_captures(self._program, candidate, self._catalog.owners(), self._anchors)
+        owners = self._catalog.owners()
+        return planned_captures(decision.candidates, candidate, owners, self._anchors)
 
     def _reads(self, request: AdmissionRequest) -> bool:
         return self._enabled and request.mode is CacheMode.READ_WRITE
@@ -313,7 +316,7 @@ class ResourceManager:
             self._catalog.promise(slot, request.request)
         if candidate.source is not None and not candidate.is_consuming:
             self._edges.add(request.request, candidate.source.owner.id)
-        captures = () if destination is None else self._private(candidate)
+        captures = () if destination is None else self._private(candidate, decision)
         intent = ActivationIntent(
             lane=_lane(request),
             destination=destination,

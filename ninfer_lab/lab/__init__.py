@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ninfer_lab.lab import decisions as decisions
     from ninfer_lab.lab import demand_worth as demand_worth
     from ninfer_lab.lab import designs as designs
+    from ninfer_lab.lab import eight_prefixes_figures as eight_prefixes_figures
     from ninfer_lab.lab import engine_trials as engine_trials
     from ninfer_lab.lab import experiments as experiments
     from ninfer_lab.lab import explain as explain
@@ -56,6 +57,14 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.calibration.first_token import time_first_tokens as time_first_tokens
     from ninfer_lab.lab.calibration.tensor_bench import believed as believed
     from ninfer_lab.lab.chat import Chat as Chat
+    from ninfer_lab.lab.eight_prefixes_study import Rules as Rules
+    from ninfer_lab.lab.eight_prefixes_study import Turns as Turns
+    from ninfer_lab.lab.eight_prefixes_study import eight_prefixes as eight_prefixes
+    from ninfer_lab.lab.eight_prefixes_study import reuse_by_draw as reuse_by_draw
+    from ninfer_lab.lab.eight_prefixes_study import run_turns as run_turns
+    from ninfer_lab.lab.eight_prefixes_study import sharing_nothing as sharing_nothing
+    from ninfer_lab.lab.eight_prefixes_tables import chance_table as chance_table
+    from ninfer_lab.lab.eight_prefixes_tables import reuse_table as reuse_table
     from ninfer_lab.lab.faults.fault import Fault as Fault
     from ninfer_lab.lab.faults.faulty_machine import breaking as breaking
     from ninfer_lab.lab.faults.trained_world import trained_world as trained_world
@@ -92,26 +101,34 @@ _HOME_OF_NAME = {
     "RequestOptions": "contract.options",
     "ReusePath": "contract.candidate",
     "RowStart": "policies.row_ledger",
+    "Rules": "lab.eight_prefixes_study",
     "Sampling": "contract.sampling",
     "SequenceEnd": "contract.result",
     "SpeculativeBackend": "contract.options",
     "SynchronousDesign": "policies.synchronous_design",
     "TorchParts": "engine.assembly",
     "TransitionDesk": "lab.widgets.transition_desk",
+    "Turns": "lab.eight_prefixes_study",
     "Wanted": "lab.wanted",
     "at_truth": "lab.calibration.belief_worlds",
     "believed": "lab.calibration.tensor_bench",
     "breaking": "lab.faults.faulty_machine",
     "calibrate": "lab.calibration.calibrate",
+    "chance_table": "lab.eight_prefixes_tables",
     "compare_beliefs": "lab.calibration.belief_worlds",
     "comparison_table": "lab.calibration.belief_worlds",
     "demoting": "lab.wanted",
+    "eight_prefixes": "lab.eight_prefixes_study",
     "evicting": "lab.wanted",
     "fault_table": "lab.faults.trial",
     "open_engine": "lab.serving",
     "published_case": "lab.calibration.beliefs",
     "read_trace": "lab.traces.reading",
     "replay": "lab.traces.replay",
+    "reuse_by_draw": "lab.eight_prefixes_study",
+    "reuse_table": "lab.eight_prefixes_tables",
+    "run_turns": "lab.eight_prefixes_study",
+    "sharing_nothing": "lab.eight_prefixes_study",
     "study_beliefs": "lab.calibration.belief_decisions",
     "time_first_tokens": "lab.calibration.first_token",
     "tiny_checkpoint": "lab.serving",
@@ -127,6 +144,7 @@ _MODULES = (
     "decisions",
     "demand_worth",
     "designs",
+    "eight_prefixes_figures",
     "engine_trials",
     "experiments",
     "explain",
@@ -164,24 +182,29 @@ __all__ = [
     "RequestOptions",
     "ReusePath",
     "RowStart",
+    "Rules",
     "Sampling",
     "SequenceEnd",
     "SpeculativeBackend",
     "SynchronousDesign",
     "TorchParts",
     "TransitionDesk",
+    "Turns",
     "Wanted",
     "at_truth",
     "believed",
     "breaking",
     "calibrate",
     "certificates",
+    "chance_table",
     "compare_beliefs",
     "comparison_table",
     "decisions",
     "demand_worth",
     "demoting",
     "designs",
+    "eight_prefixes",
+    "eight_prefixes_figures",
     "engine_trials",
     "evicting",
     "experiments",
@@ -197,6 +220,10 @@ __all__ = [
     "read_trace",
     "regret",
     "replay",
+    "reuse_by_draw",
+    "reuse_table",
+    "run_turns",
+    "sharing_nothing",
     "side_request_donts",
     "side_request_room",
     "side_request_ways",

@@ -66,6 +66,7 @@ from ninfer_lab.lab.story_fields import (
     text_of_duration,
     text_of_text,
 )
+from ninfer_lab.lab.story_marks import NO_MARKS, Marks, UnreadableMark, parse_marks
 from ninfer_lab.lab.story_options import read_options, written_options
 
 SUFFIX = ".story"
@@ -75,7 +76,9 @@ ANONYMOUS = "-"
 
 _SPEAKERS = {role.value: role for role in (Role.SYSTEM, Role.USER, Role.TOOL, Role.ASSISTANT)}
 _TURN_FIELDS = {"chat": (*_SPEAKERS, "drop", "answer"), "tokens": ("drop", "prompt", "answer")}
-_ANY_FIELDS = ("from", "at", "after", "session", "cancel", "max_output", "mode", "stop", "purpose")
+_ANY_FIELDS = (
+    *("from", "at", "after", "session", "marks", "cancel", "max_output", "mode", "stop", "purpose"),
+)
 _SAMPLING_FIELDS = ("temperature", "top_k", "top_p", "seed")
 _REPEAT = re.compile(r"repeat ([1-9][0-9]{0,8}) rounds?(?: over (\S.*))?")
 _ITEM = re.compile(r"[A-Za-z0-9_-]+")
@@ -193,16 +196,24 @@ def _ask(block: Block) -> Ask:
     legal_fields = (*_TURN_FIELDS[block.kind], *_ANY_FIELDS, *_SAMPLING_FIELDS)
     given = block.by_name(legal_fields, many=(*_SPEAKERS, "stop"))
     conversation = read_name(block.place, block.kind, block.rest) if block.rest else None
-    source, cancel = given.get("from"), given.get("cancel")
+    source, cancel, marks = given.get("from"), given.get("cancel"), given.get("marks")
     return Ask(
         conversation=conversation,
         begins_from=None if source is None else source.name_text(),
         turn=_chat_turn(block, given) if block.kind == "chat" else _token_turn(block, given),
         arrival=_arrival(given),
         options=_request_options(block, given, conversation),
+        marks=NO_MARKS if marks is None else _marks(marks, in_tokens=block.kind == "tokens"),
         cancelled_after_tokens=None if cancel is None else cancel.positive("tokens"),
         line=block.place.line,
     )
+
+
+def _marks(field: Field, *, in_tokens: bool) -> Marks:
+    try:
+        return parse_marks(field.written, in_tokens=in_tokens)
+    except UnreadableMark as error:
+        field.place.refuse(field.name, found=error.found, legal=error.legal)
 
 
 def _chat_turn(block: Block, given: dict[str, Field]) -> ChatTurn:
@@ -353,6 +364,8 @@ def _fields_of(ask: Ask) -> Iterator[tuple[str, str]]:
                 yield "prompt", " ".join(map(str, turn.pieces))
             if turn.answer:
                 yield "answer", " ".join(map(str, turn.answer))
+    if ask.marks != NO_MARKS:
+        yield "marks", str(ask.marks)
     if ask.cancelled_after_tokens is not None:
         yield "cancel", f"{ask.cancelled_after_tokens} tokens"
     yield from _options_of(ask.options)

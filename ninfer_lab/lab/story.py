@@ -15,6 +15,7 @@ from ninfer_lab.contract.errors import NinferLabError
 from ninfer_lab.contract.ids import SessionKey
 from ninfer_lab.contract.options import EngineOptions, RequestOptions
 from ninfer_lab.contract.prompt import Message
+from ninfer_lab.lab.story_marks import NO_MARKS, Marks
 
 MAX_ASKS = 100_000
 """Requests of one story, repeats unfolded: each is held in memory until it is sent."""
@@ -92,6 +93,7 @@ class Ask:
         begins_from: Another conversation, a copy of whose history it begins with.
         turn: What is added to the history.
         options: Its session is the conversation's name unless the story says otherwise.
+        marks: Where its prompt may be shared.
         cancelled_after_tokens: The client takes it back once so many output tokens were drawn.
         line: Where it stands in its file; no part of what it asks.
     """
@@ -101,6 +103,7 @@ class Ask:
     turn: ChatTurn | TokenTurn
     arrival: At | After = After(pause_ns=0)
     options: RequestOptions
+    marks: Marks = NO_MARKS
     cancelled_after_tokens: int | None = None
     line: int = field(default=0, compare=False)
 

@@ -210,12 +210,18 @@ class StoryClient:
                 assert isinstance(history, tuple)
                 self._require_history(ask, len(history), dropped, "messages")
                 kept = history[: len(history) - dropped]
-                return ChatPrompt(messages=(*kept, *messages))
+                return ChatPrompt(
+                    messages=(*kept, *messages), markers=ask.marks.of_chat, hints=ask.marks.hints
+                )
             case TokenTurn(dropped_tokens=dropped, pieces=pieces):
                 assert isinstance(history, TokenSpan)
                 self._require_history(ask, len(history), dropped, "tokens")
                 kept_tokens = history[: len(history) - dropped]
-                return TokenPrompt(tokens=kept_tokens + self._stream(pieces))
+                return TokenPrompt(
+                    tokens=kept_tokens + self._stream(pieces),
+                    markers=ask.marks.of_tokens,
+                    hints=ask.marks.hints,
+                )
             case _:
                 assert_never(ask.turn)
 

@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 
 from ninfer_lab.context_cache.demand_window import Demand, PrefixKey
 from ninfer_lab.context_cache.public_worth import PublicWorth, SharedWorth, Standing
+from ninfer_lab.context_cache.valuation import OwnerWorth, Valuation
+from ninfer_lab.contract.machine_work import MachineWork
+from simulation.capture_world import CaptureWorld
 
 SHORT, LONG = PrefixKey(100, b"a"), PrefixKey(400, b"b")
 
@@ -43,6 +46,36 @@ def test_owners_outside_the_decision_serve_what_they_serve() -> None:  # spec: V
 def test_two_owners_of_one_key_are_worth_the_better_of_them() -> None:
     public = PublicWorth([demand(SHORT)])
     assert public.value_ns([standing(SHORT, 10), standing(SHORT, 7)]) == 10
+
+
+def price(work: MachineWork) -> int:
+    tokens = 0 if work.prefill is None else work.prefill.suffix_tokens
+    return 1_000 * tokens + 10 * sum(batch.operation_count for batch in work.transfers)
+
+
+def test_an_admission_is_charged_what_the_public_loses_by_it() -> None:  # spec: VAL-6, VAL-3
+    world = CaptureWorld(extra_slots=2, pages=10)
+    wanted, unwanted = world.published(range(300, 350)), world.published(range(500, 550))
+    root = world.program.root_candidate(world.request(range(80)))
+    session = world.program.plan((root,), (wanted, unwanted))
+    worth = {
+        wanted.id: OwnerWorth(retention=None, shared=SharedWorth(SHORT, is_credited=False)),
+        unwanted.id: OwnerWorth(retention=None, shared=SharedWorth(LONG, is_credited=False)),
+    }
+    demands = [demand(SHORT), demand(SHORT)]
+    valuation = Valuation(session, price, worth.__getitem__, lambda: PublicWorth(demands))
+    gone = session.maximal(0).choices
+    identity = session.identity(0)
+    for owner, loss_ns in ((0, 2 * 50_000), (1, 0)):
+        target = identity.with_choice(owner, gone[owner])
+        cost = valuation.cost(target, session.judge(target))
+        assert (cost.public_loss_ns, cost.private_loss_ns) == (loss_ns, 0)
+        assert valuation.own_loss_ns(owner, gone[owner]) == loss_ns
+    assert valuation.cost(identity, session.judge(identity)).public_loss_ns == 0
+    outside = PublicWorth(demands, [standing(SHORT, 50_000)])
+    sheltered = Valuation(session, price, worth.__getitem__, lambda: outside)
+    target = identity.with_choice(0, gone[0])
+    assert sheltered.cost(target, session.judge(target)).public_loss_ns == 0
 
 
 savings = st.lists(

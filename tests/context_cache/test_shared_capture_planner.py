@@ -31,11 +31,11 @@ from simulation.capture_world import CaptureWorld
 
 NEW, OLD = PrefixKey(100, b"new"), PrefixKey(50, b"old")
 VACANT = SlotWay(SlotSource.VACANT)
-TOKEN_NS, COPY_NS = 1_000, 7
+TOKEN_NS, COPY_NS = 1_000, 10
 
 
 def price(work: MachineWork) -> int:
-    """1,000 ns a token and 7 ns a copy, whatever it carries."""
+    """1,000 ns a token and 10 ns a copy, whatever it carries."""
     tokens = 0 if work.prefill is None else work.prefill.suffix_tokens
     return TOKEN_NS * tokens + COPY_NS * sum(b.operation_count for b in work.transfers)
 
@@ -101,7 +101,7 @@ def test_where_there_is_room_only_the_tails_copy_is_paid() -> None:  # spec: VAL
     assert decision.target.is_identity
 
 
-@pytest.mark.parametrize(("blocked", "copies_ns"), [(0, 7), (3, 28)])
+@pytest.mark.parametrize(("blocked", "copies_ns"), [(0, 10), (3, 40)])
 def test_everybody_who_waits_pays_for_the_copies(blocked: int, copies_ns: int) -> None:
     # spec: VAL-7
     scene = Scene(extra=3, host=0, owners=0)
@@ -115,6 +115,15 @@ def test_nothing_that_does_not_gain_is_taken() -> None:  # spec: VAL-7, CPT-3, A
     (scenario,) = nobody.scenarios
     assert scenario.gain is not None
     assert scenario.gain.net_ns == -COPY_NS
+
+
+def test_what_comes_out_even_is_left() -> None:  # spec: VAL-7, CPT-3, INV-16
+    scene = Scene(extra=3, host=0, owners=0)
+    even = plan_shared_capture(scene.problem(blocked=100_000 // COPY_NS - 1))
+    (scenario,) = even.scenarios
+    assert scenario.gain is not None
+    assert (scenario.gain.net_ns, even.chosen) == (0, None)
+    assert plan_shared_capture(scene.problem(blocked=100_000 // COPY_NS - 2)).chosen == 0
 
 
 def test_what_saturates_proves_no_gain() -> None:  # spec: VAL-7

@@ -310,6 +310,7 @@ def test_without_a_cache_the_answers_are_the_same_and_nothing_is_kept(name: str)
         device_state_slots=None,
         host_state_slots=None,
         max_private_continuations=None,
+        max_shared_prefixes=None,
     )
     cached = worlds.run(world)
     cold = worlds.run(replace(world, story=replace(world.story, options=options)))

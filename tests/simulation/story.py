@@ -102,14 +102,17 @@ def turn(tokens: list[int], *, cuts: tuple[int, ...], closure: int | None) -> Pr
 
 def sharing(prompt: PreparedPrompt) -> PreparedPrompt:
     """The prompt as its frontend would offer it: its structure ends where all of one stem do, the
-    whole is looked at, and now and then its caller declares a boundary in the middle.
+    whole is looked at, and now and then its caller declares a boundary, in the middle or where its
+    turn is closed.
     """
     end = len(prompt.tokens)
     evidence = {end: Evidence.ENGINE_OBSERVED}
     if end > HEAD_TOKENS:
         evidence[HEAD_TOKENS] = Evidence.ENGINE_STRUCTURAL
-    if end % 5 == 0:
-        evidence[end // 2] = evidence.get(end // 2, Evidence(0)) | Evidence.EXPLICIT_BOUNDARY
+    closure = prompt.rewrite_frontier_tokens(RewriteKind.TURN_CLOSURE)
+    declared = closure if closure is not None and end % 2 else end // 2
+    if end % 3 and declared:
+        evidence[declared] = evidence.get(declared, Evidence(0)) | Evidence.EXPLICIT_BOUNDARY
     return replace(
         prompt,
         shared_candidates=tuple(

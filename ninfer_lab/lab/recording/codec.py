@@ -11,7 +11,7 @@ import dataclasses
 import types
 import typing
 from collections.abc import Callable, Mapping
-from enum import Enum
+from enum import Enum, Flag
 
 from ninfer_lab.contract.errors import NinferLabError
 
@@ -75,6 +75,8 @@ class Codecs:
                 return _scalar(wanted)
             if wanted is bytes:
                 return Codec(encode=_hex, decode=_unhex)
+            if issubclass(wanted, Flag):
+                return _flag(wanted)
             if issubclass(wanted, Enum):
                 return _enum(wanted)
             if dataclasses.is_dataclass(wanted):
@@ -162,6 +164,23 @@ def _enum(kind: type[Enum]) -> Codec:
         if not isinstance(found, str) or found not in by_value:
             raise MalformedValue("", found=repr(found), legal=", ".join(map(repr, by_value)))
         return by_value[found]
+
+    return Codec(encode=encode, decode=decode)
+
+
+def _flag(kind: type[Flag]) -> Codec:
+    """Several members at once, as the number that their bits make."""
+    all_of = sum(member.value for member in kind)
+
+    def encode(value: object) -> Json:
+        assert isinstance(value, kind)
+        bits: int = value.value
+        return bits
+
+    def decode(found: object) -> object:
+        if type(found) is not int or not 0 <= found <= all_of or found & ~all_of:
+            raise MalformedValue("", found=repr(found), legal=f"bits of {all_of}")
+        return kind(found)
 
     return Codec(encode=encode, decode=decode)
 

@@ -15,8 +15,6 @@ from enum import Enum
 from random import Random
 from types import MappingProxyType
 
-import polars as pl
-
 from ninfer_lab.contract.clock import VirtualClock
 from ninfer_lab.contract.device_timing import SimulatedDevice
 from ninfer_lab.contract.events import CaptureTried, Event, SharedCaptureEnded
@@ -25,7 +23,7 @@ from ninfer_lab.contract.numerics import ModelDtype
 from ninfer_lab.contract.options import PAGE_TOKENS, EngineOptions, RequestOptions
 from ninfer_lab.contract.prompt import TokenPrompt
 from ninfer_lab.contract.shared_prefix import Evidence, TokenMarker
-from ninfer_lab.contract.shared_report import SharedCaptureTold, SharedOutcome
+from ninfer_lab.contract.shared_report import SharedCaptureTold
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.cost.decode_timing import RTX_5090_27B, decode_timing
 from ninfer_lab.cost.machine_cost_model import MachineCostModel, timing_from_model
@@ -34,7 +32,9 @@ from ninfer_lab.cost.presets import resolve_cost_model
 from ninfer_lab.engine.assembly import SimulatedParts, assemble_simulated
 from ninfer_lab.engine.engine import Engine
 from ninfer_lab.frontend.prepared_prompt import Frontend
+from ninfer_lab.lab import worlds
 from ninfer_lab.lab.story_client import StoryAnswers, stream_tokens
+from ninfer_lab.lab.world import World
 from ninfer_lab.models.qwen3_5.geometries import public_cache_geometry, public_signature
 from ninfer_lab.models.qwen3_5.measurement import kv_page_bytes, state_image_bytes
 
@@ -54,14 +54,19 @@ class Rules(Enum):
     AFTER = "after"
     """The marker must be repeated first; a full catalog stays full."""
     TODAY = "today"
-    """The marker must be repeated first, and the least recently used entry is recycled."""
+    """The marker must be repeated first, the least recently used entry is recycled, and lineages
+    keep anchors.
+    """
 
     def applied_to(self, options: EngineOptions) -> EngineOptions:
         """The same engine under these rules."""
+        is_today = self is Rules.TODAY
         return replace(
             options,
             automatic_markers_take_surplus=self is Rules.BEFORE,
-            recycles_shared_prefixes=self is Rules.TODAY,
+            recycles_shared_prefixes=is_today,
+            automatic_private_anchors=None if is_today else 0,
+            endpoint_anchors=is_today,
         )
 
 
@@ -296,7 +301,7 @@ def chances_of(request: RequestId, events: Iterable[Event]) -> Iterator[SharedCa
                 continue
 
 
-# ── tables ──────────────────────────────────────────────────────────────────────────────────────
+# ── many runs ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def eight_prefixes(
@@ -313,57 +318,6 @@ def eight_prefixes(
         for each in rules
         for count in slots
     )
-
-
-def reuse_table(runs: Iterable[TurnsRun]) -> pl.DataFrame:
-    """One row per run, the published figure beside it."""
-    rows = [
-        {
-            "rules": run.rules.value,
-            "slots": run.slots_count,
-            **{
-                f"hits in round {each}": run.hits_in_round(each)
-                for each in range(1, run.turns.rounds_count + 1)
-            },
-            "reuse_percent": round(run.reuse_percent, 2),
-            "published_percent": PUBLISHED_PERCENT.get((run.rules, run.slots_count)),
-        }
-        for run in runs
-    ]
-    return pl.DataFrame(rows, infer_schema_length=None)
-
-
-def chance_table(run: TurnsRun) -> pl.DataFrame:
-    """Why each chance to keep a prefix was or was not taken, term by term: one row per scenario,
-    and one for a chance without any.
-    """
-    rows: list[dict[str, object]] = []
-    for turn in run.requests:
-        for told in turn.chances:
-            shared: dict[str, object] = {
-                "request": turn.request,
-                "round": turn.round_ordinal,
-                "prefix": turn.prefix_ordinal,
-                "frontier_tokens": told.frontier_tokens,
-                "evidence": "+".join(str(each.name).lower() for each in told.evidence),
-                "outcome": told.outcome.value,
-            }
-            scenarios = told.scenarios or (None,)
-            for ordinal, scenario in enumerate(scenarios):
-                gain = None if scenario is None else scenario.gain
-                rows.append(
-                    shared
-                    | {
-                        "slot": None if scenario is None else scenario.slot.value,
-                        "taken": told.chosen == ordinal and told.outcome is SharedOutcome.PUBLISHED,
-                        "public_before_ms": None if gain is None else gain.public_before_ns / 1e6,
-                        "public_after_ms": None if gain is None else gain.public_after_ns / 1e6,
-                        "private_loss_ms": None if gain is None else gain.private_loss_ns / 1e6,
-                        "immediate_ms": None if gain is None else gain.immediate_ns / 1e6,
-                        "net_ms": None if gain is None else gain.net_ns / 1e6,
-                    }
-                )
-    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -396,3 +350,14 @@ def hits_of_draw(draw: Draw) -> int:
     later_count = len(draw.turns.preambles_tokens) * (draw.turns.rounds_count - 1)
     whole_percent = 100 * 1_430 / 1_455 / later_count
     return round(draw.reuse_percent / whole_percent)
+
+
+def sharing_nothing(name: str) -> World:
+    """A shipped world whose engine keeps no shared prefix: for answers to compare with.
+
+    Raises:
+        StoryError: No world of that name.
+    """
+    world = worlds.named(name)
+    options = replace(world.story.options, max_shared_prefixes=0)
+    return replace(world, story=replace(world.story, options=options))
