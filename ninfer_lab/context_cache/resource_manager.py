@@ -285,7 +285,7 @@ class ResourceManager:
         return self._allowance[1]
 
     def _candidates(self, request: AdmissionRequest) -> tuple[AdmissionCandidate, ...]:
-        """Root, then every shortlisted checkpoint that Program verifies."""
+        """Root, then every shortlisted checkpoint that Program verifies; the prompt is heard."""
         root = self._program.root_candidate(request)
         if not self._reads(request):
             return (root,)
