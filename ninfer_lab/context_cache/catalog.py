@@ -46,10 +46,13 @@ class Catalog:
 
     def __init__(self, slots_count: int) -> None:
         self._slots: list[PrivateOwner | RequestId | None] = [None] * slots_count
+        self._owners: tuple[PrivateOwner, ...] | None = ()
 
     def owners(self) -> tuple[PrivateOwner, ...]:
         """Catalogued owners, in slot order."""
-        return tuple([slot for slot in self._slots if isinstance(slot, PrivateOwner)])
+        if self._owners is None:
+            self._owners = tuple([slot for slot in self._slots if isinstance(slot, PrivateOwner)])
+        return self._owners
 
     def vacant_slot(self) -> CatalogSlotId | None:
         """The lowest slot nobody has or is promised."""
@@ -80,12 +83,12 @@ class Catalog:
     def take_promise_back(self, slot: CatalogSlotId, request: RequestId) -> None:
         """The request publishes nothing."""
         self._require_promised(slot, request)
-        self._slots[slot] = None
+        self._put(slot, None)
 
     def adopt(self, slot: CatalogSlotId, request: RequestId, owner: PrivateOwner) -> None:
         """The promised slot gets its owner."""
         self._require_promised(slot, request)
-        self._slots[slot] = owner
+        self._put(slot, owner)
 
     def remove(self, end: OwnerEnd, *, surviving: frozenset[OwnerId] = frozenset()) -> PrivateOwner:
         """An owner was evicted or consumed; its deleted checkpoints must be exactly those it had,
@@ -104,7 +107,7 @@ class Catalog:
                 "TXN-5 exact claim",
                 f"{owner.state} cannot have lost {sorted(end.deleted, key=str)}",
             )
-        self._slots[slot] = None
+        self._put(slot, None)
         return owner
 
     def degrade(self, change: OwnerChange) -> None:
@@ -119,7 +122,10 @@ class Catalog:
             raise InvariantBroken(
                 "TXN-5 exact claim", f"{owner.state} cannot have become {change.state}"
             )
-        self._slots[slot] = replace(owner, state=change.state)
+        self._put(slot, replace(owner, state=change.state))
+
+    def _put(self, slot: CatalogSlotId, held: PrivateOwner | None) -> None:
+        self._slots[slot], self._owners = held, None
 
     def _require_promised(self, slot: CatalogSlotId, request: RequestId) -> None:
         if self._slots[slot] != request or isinstance(self._slots[slot], PrivateOwner):

@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from ninfer_lab.context_cache.catalog import Catalog, PrivateOwner
+from ninfer_lab.context_cache.diverged_checkpoints import DivergedCheckpoints
 from ninfer_lab.context_cache.hit_history import HitHistory
 from ninfer_lab.context_cache.owner_edges import OwnerEdges
 from ninfer_lab.context_cache.retention import RetentionClass
@@ -19,6 +20,7 @@ from ninfer_lab.context_cache.shared_catalog import SharedEntry
 from ninfer_lab.context_cache.shared_prefixes import SharedPrefixes
 from ninfer_lab.context_cache.valuation import OwnerWorth
 from ninfer_lab.contract.cache_controller import CatalogEntry
+from ninfer_lab.contract.candidate import AdmissionRequest
 from ninfer_lab.contract.ids import OwnerId, OwnerRef, RequestId
 from ninfer_lab.contract.result import OwnerChange, OwnerEnd
 
@@ -44,12 +46,19 @@ class KeptOwners:
         sessions: SessionIndex,
         edges: OwnerEdges,
         hits: HitHistory,
+        diverged: DivergedCheckpoints,
     ) -> None:
         self._catalog = catalog
         self._shared = shared
         self._sessions = sessions
         self._edges = edges
         self._hits = hits
+        self._diverged = diverged
+
+    def hear(self, request: AdmissionRequest) -> None:
+        """What a session's prompt says of the owners that the session was bound to."""
+        bound = self._sessions.owner_of(request.session_key)
+        self._diverged.hear(request, bound, self._catalog.owners())
 
     def all(self) -> tuple[KeptOwner, ...]:
         """Private ones in slot order, then shared ones in theirs."""
@@ -87,6 +96,7 @@ class KeptOwners:
             retention=RetentionClass.of(
                 is_bound=self._sessions.key_of(owner.id) is not None, is_whole=owner.is_whole
             ),
+            unreachable=self._diverged.of(owner_id),
             hits={checkpoint.ref: self._hits.of(checkpoint) for checkpoint in owner.checkpoints},
         )
 
@@ -116,6 +126,7 @@ class KeptOwners:
         """Its lineage does not go on."""
         self._sessions.forget(owner)
         self._hits.forget(owner)
+        self._diverged.forget(owner)
 
     def entries(self) -> tuple[CatalogEntry, ...]:
         """Both catalogs, for recordings and pictures."""

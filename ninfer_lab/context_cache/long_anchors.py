@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ninfer_lab.context_cache.catalog import PrivateOwner
-from ninfer_lab.contract.candidate import AdmissionCandidate, AdmissionRequest, SourceDisposition
+from ninfer_lab.contract.candidate import AdmissionCandidate, SourceDisposition
 from ninfer_lab.contract.checkpoint import CheckpointKind, CheckpointSummary
 from ninfer_lab.contract.program_api import ProgramApi
 from ninfer_lab.contract.target import TargetSketch
@@ -46,8 +46,7 @@ def coverage_loss_tokens(anchor: CheckpointSummary, lineage: Sequence[Checkpoint
 
 
 def endpoint_to_keep(
-    program: ProgramApi,
-    request: AdmissionRequest,
+    verified: Sequence[AdmissionCandidate],
     owners: Sequence[PrivateOwner],
     *,
     minimum_gain_tokens: int,
@@ -55,26 +54,26 @@ def endpoint_to_keep(
     """The frontier of the deepest endpoint that the prompt continues exactly, if it lies far enough
     above its owner's long anchors to be kept as one (ANC-3).
 
-    Asked of Program whatever the request will start from: on other ways the anchor is captured
-    where prefill comes by, or lies behind the start and is dropped.
+    Whatever the request will start from: on other ways the anchor is captured where prefill comes
+    by, or lies behind the start and is dropped.
 
     Args:
-        program: Proves the match, token for token and with equal identity.
-        request: Whose base plan it is.
+        verified: Candidates of the request: Program has found each equal, token for token and in
+            identity.
         owners: Catalogued.
         minimum_gain_tokens: Above the deepest of the owner's anchors, or above the root.
     """
-    ended = [(owner.checkpoints[-1], owner) for owner in owners]
-    endpoints = [each for each in ended if each[0].kind is CheckpointKind.SESSION_ENDPOINT]
-    for endpoint, owner in sorted(endpoints, key=lambda each: -each[0].frontier_tokens):
-        if endpoint.frontier_tokens >= len(request.prompt.tokens):
-            continue
-        matched = program.verify(request, endpoint.ref, SourceDisposition.RETAIN)
-        if not isinstance(matched, AdmissionCandidate):
-            continue
-        gain = endpoint.frontier_tokens - _deepest_anchor_tokens(owner.checkpoints)
-        return endpoint.frontier_tokens if gain >= minimum_gain_tokens else None
-    return None
+    ends = [
+        (each.reuse_tokens, source.owner.id)
+        for each in verified
+        if (source := each.source) is not None and source.kind is CheckpointKind.SESSION_ENDPOINT
+    ]
+    if not ends:
+        return None
+    frontier, owner_id = max(ends, key=lambda end: end[0])
+    owner = next(owner for owner in owners if owner.id == owner_id)
+    gain = frontier - _deepest_anchor_tokens(owner.checkpoints)
+    return frontier if gain >= minimum_gain_tokens else None
 
 
 def candidate_at_anchor(

@@ -20,7 +20,6 @@ from ninfer_lab.contract.candidate import AdmissionCandidate, SourceDisposition
 from ninfer_lab.contract.checkpoint import CheckpointKind, CheckpointSummary
 from ninfer_lab.contract.ids import CheckpointRef
 from ninfer_lab.contract.plan import CaptureOffer, CaptureTerms, PlannedCapture
-from ninfer_lab.contract.program_api import ProgramApi
 from ninfer_lab.contract.prompt import RewriteKind
 
 _KIND_OF_REWRITE = {
@@ -30,7 +29,7 @@ _KIND_OF_REWRITE = {
 
 
 def planned_captures(
-    program: ProgramApi,
+    verified: Sequence[AdmissionCandidate],
     candidate: AdmissionCandidate,
     owners: Sequence[PrivateOwner],
     anchors: PrivateAnchors,
@@ -38,7 +37,7 @@ def planned_captures(
     """What a candidate's base plan wants to leave on its way.
 
     Args:
-        program: Proves which endpoint the prompt continues.
+        verified: All candidates of the request.
         candidate: From where the request starts.
         owners: Catalogued.
         anchors: The engine's choice.
@@ -46,10 +45,7 @@ def planned_captures(
     kept_tokens = None
     if anchors.at_endpoints:
         kept_tokens = endpoint_to_keep(
-            program,
-            candidate.request,
-            owners,
-            minimum_gain_tokens=anchors.endpoint_gain_tokens,
+            verified, owners, minimum_gain_tokens=anchors.endpoint_gain_tokens
         )
     return wanted_captures(
         candidate,

@@ -13,6 +13,7 @@ from itertools import count
 
 from ninfer_lab.context_cache.candidate_shortlist import exact_candidates
 from ninfer_lab.context_cache.catalog import Catalog, PrivateOwner
+from ninfer_lab.context_cache.diverged_checkpoints import DivergedCheckpoints
 from ninfer_lab.context_cache.hit_history import HitHistory
 from ninfer_lab.context_cache.kept_owners import KeptOwners
 from ninfer_lab.context_cache.materialization import (
@@ -21,11 +22,7 @@ from ninfer_lab.context_cache.materialization import (
     Materialization,
     Opened,
 )
-from ninfer_lab.context_cache.materialization_planner import (
-    AdmissionProblem,
-    Decision,
-    decide,
-)
+from ninfer_lab.context_cache.materialization_planner import AdmissionProblem, Decision, decide
 from ninfer_lab.context_cache.owner_edges import OwnerEdges
 from ninfer_lab.context_cache.private_capture import capture_terms, planned_captures, terms_at_start
 from ninfer_lab.context_cache.search_budget import BoundaryAllowance
@@ -58,12 +55,7 @@ from ninfer_lab.contract.ids import (
 from ninfer_lab.contract.options import CacheMode, ContextCache, ResolvedOptions
 from ninfer_lab.contract.plan import ActivationIntent, CaptureOffer, CaptureTerms, PlannedCapture
 from ninfer_lab.contract.program_api import ProgramApi
-from ninfer_lab.contract.result import (
-    Aborted,
-    Committed,
-    SequenceEnd,
-    Settlement,
-)
+from ninfer_lab.contract.result import Aborted, Committed, SequenceEnd, Settlement
 from ninfer_lab.contract.shared_report import SharedCaptureTold
 from ninfer_lab.contract.target import Assessment
 from ninfer_lab.cost.machine_cost_model import MachineCostModel
@@ -94,8 +86,9 @@ class ResourceManager:
         self._edges = OwnerEdges()
         self._hits = HitHistory()
         self._shared = SharedPrefixes(options, program, cost_model.work_ns)
+        diverged = DivergedCheckpoints(program, is_chosen=options.release_diverged)
         self._kept = KeptOwners(
-            self._catalog, self._shared, self._sessions, self._edges, self._hits
+            self._catalog, self._shared, self._sessions, self._edges, self._hits, diverged
         )
         self._allowance = FIRST_MOMENT, BoundaryAllowance(0)
         self._proven: tuple[int, AdmissionRequest, Decision] | None = None
@@ -203,7 +196,7 @@ class ResourceManager:
                 borrower=chosen,
                 donors=tuple(donors.values()),
                 protected=self._kept.protected(donors),
-                captures=self._private(chosen.target.candidate),
+                captures=self._private(chosen.target.candidate, decision),
             )
         )
         if is_proven:
@@ -296,14 +289,18 @@ class ResourceManager:
         root = self._program.root_candidate(request)
         if not self._reads(request):
             return (root,)
+        self._kept.hear(request)
         exact = exact_candidates(self._program, request, self._catalog, self._sessions, self._edges)
         return (root, *exact, *self._shared.candidates(request))
 
-    def _private(self, candidate: AdmissionCandidate) -> tuple[PlannedCapture, ...]:
+    def _private(
+        self, candidate: AdmissionCandidate, decision: Decision
+    ) -> tuple[PlannedCapture, ...]:
         """Checkpoints that it would leave on its way."""
         if not self._reads(candidate.request):
             return ()
-        return planned_captures(self._program, candidate, self._catalog.owners(), self._anchors)
+        owners = self._catalog.owners()
+        return planned_captures(decision.candidates, candidate, owners, self._anchors)
 
     def _reads(self, request: AdmissionRequest) -> bool:
         return self._enabled and request.mode is CacheMode.READ_WRITE
@@ -319,7 +316,7 @@ class ResourceManager:
             self._catalog.promise(slot, request.request)
         if candidate.source is not None and not candidate.is_consuming:
             self._edges.add(request.request, candidate.source.owner.id)
-        captures = () if destination is None else self._private(candidate)
+        captures = () if destination is None else self._private(candidate, decision)
         intent = ActivationIntent(
             lane=_lane(request),
             destination=destination,

@@ -71,7 +71,8 @@ class CaptureDecision(NamedTuple):
 
 def plan_shared_capture(problem: CaptureProblem) -> CaptureDecision:
     """The target with the largest net gain; of equals the first way, then the first met."""
-    searched = [_Search(problem, way).run() for way in problem.ways]
+    ways = problem.ways if problem.session.forms else ()
+    searched = [_Search(problem, way).run() for way in ways]
     best: tuple[int, int] | None = None
     for ordinal, each in enumerate(searched):
         gain = each.scenario.gain

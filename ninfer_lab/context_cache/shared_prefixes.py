@@ -143,6 +143,9 @@ class SharedPrefixes:
         wanted = self._wanted[request.request] = self._demand_of(request, verified)
         if not self._has_slots:
             return ()
+        creatable = self._creatable(candidate, wanted)
+        if not creatable:
+            return ()
         demands = self._window.with_provisional(wanted.demand)
         standing = self._standing(self.catalog.entries())
         state = PublicState(
@@ -156,7 +159,7 @@ class SharedPrefixes:
             resident.discard(candidate.reuse_tokens)  # its own private base may be promoted
         opportunities = [
             Opportunity(key, self._rebuild_ns(request, key.frontier_tokens), right, is_declared)
-            for key, right, is_declared in self._creatable(candidate, wanted)
+            for key, right, is_declared in creatable
             if key.frontier_tokens not in resident and key not in state.savings_ns
         ]
         choice = select_splits(
@@ -286,14 +289,14 @@ class SharedPrefixes:
     def _creatable(
         self, candidate: AdmissionCandidate, wanted: PrefixDemand
     ) -> list[tuple[PrefixKey, CreationRight, bool]]:
-        """(key, right, declared) of candidates at or beyond the source: what lies before it is
-        demand alone (SHR-6).
+        """(key, right, declared) of candidates that may come into being, at or beyond the source:
+        what lies before it is demand alone (SHR-6).
         """
         keys = {key.frontier_tokens: key for key in wanted.demand.keys}
         return [
             (keys[frontier], right, wanted.evidence[frontier].is_declared)
             for frontier, right in wanted.rights.items()
-            if frontier >= max(1, candidate.reuse_tokens)
+            if right is not CreationRight.NONE and frontier >= max(1, candidate.reuse_tokens)
         ]
 
     def _standing(self, entries: Sequence[SharedEntry]) -> list[Standing]:

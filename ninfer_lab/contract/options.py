@@ -150,6 +150,8 @@ class EngineOptions:
             the head is not delayed (BKF-1).
         recency_eviction: Whether owners are evicted in the order of their last use, and the rest is
             only demoted (SRCH-4).
+        release_diverged: Whether a checkpoint that its own session's newest prompt has left below
+            its frontier is worth nothing any more (VAL-4).
         context_cache: DISABLED means root-only semantics and no checkpoint capacity (MODE-3).
         max_pending_requests: Length of the waiting queue.
     """
@@ -172,6 +174,7 @@ class EngineOptions:
     kv_lease_growth: bool = False
     backfill: bool = False
     recency_eviction: bool = False
+    release_diverged: bool = False
     context_cache: ContextCache = ContextCache.ENABLED
     max_pending_requests: int = 16
 
@@ -240,6 +243,7 @@ class EngineOptions:
             lease_window_tokens=self._lease_window(),
             backfill=self.backfill,
             recency_eviction=self.recency_eviction,
+            release_diverged=self.release_diverged,
             anchors=PrivateAnchors.resolve(self, extra_slots, is_cache_enabled=enabled),
         )
 
@@ -349,6 +353,7 @@ class ResolvedOptions:
     backfill: bool
     recency_eviction: bool
     anchors: PrivateAnchors = NO_PRIVATE_ANCHORS
+    release_diverged: bool = False
 
     def coverage_tokens(self, pool: KvPool, frontier_tokens: int) -> int:
         """Tokens that a pool's KV must cover at a frontier of a continuation."""

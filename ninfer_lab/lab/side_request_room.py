@@ -140,12 +140,14 @@ class CatalogCapacity:
     """What the catalog engine was given, and what turn 2 reused then.
 
     Attributes:
+        shared_slots: For prefixes that no conversation owns, a state each.
         long_anchors: Earlier points that a continuation may keep, a state each.
         extra_slots: Device state slots beside the lane's own.
         host_slots: On the Host; none means no Host at all.
     """
 
     private_slots: int
+    shared_slots: int
     long_anchors: int
     extra_slots: int
     host_slots: int
@@ -169,10 +171,11 @@ class CatalogTable:
 
     def __str__(self) -> str:
         groups = tuple(f"{group.value}, turn 2" for group in Group)
-        head = ("private slots", "anchors", "extra state slots", "Host state slots", *groups)
+        head = ("private", "shared", "anchors", "extra slots", "Host slots", *groups)
         rows = [
             (
                 str(each.private_slots),
+                str(each.shared_slots),
                 str(each.long_anchors),
                 str(each.extra_slots),
                 str(each.host_slots),
@@ -191,20 +194,21 @@ class CatalogTable:
 
 def catalog_capacities() -> CatalogTable:
     """The same requests under the catalog's design, one lane, from very little on."""
-    one = [(1, 0, extra_slots, 8) for extra_slots in (0, 4)]
-    two = product((2,), (0, 2), (0, 1, 2, 3, 4), (0, 8))
-    return CatalogTable(capacities=tuple(_catalog(*each) for each in (*one, *two)))
+    one = [_catalog((1, 0, 0), extra_slots, 8) for extra_slots in (0, 4)]
+    catalogs = [(2, 0, 0), (2, 0, 2), (2, 7, 2)]
+    two = product(catalogs, (0, 1, 2, 3, 4), (0, 8))
+    return CatalogTable(capacities=(*one, *(_catalog(*each) for each in two)))
 
 
-def _catalog(
-    private_slots: int, long_anchors: int, extra_slots: int, host_slots: int
-) -> CatalogCapacity:
+def _catalog(catalog: tuple[int, int, int], extra_slots: int, host_slots: int) -> CatalogCapacity:
+    private_slots, shared_slots, long_anchors = catalog
     reused = []
     for group in Group:
         world = world_of(group)
         options = replace(
             world.story.options,
             max_private_continuations=private_slots,
+            max_shared_prefixes=shared_slots,
             max_long_anchors_per_continuation=long_anchors,
             device_state_slots=extra_slots,
             host_state_slots=host_slots,
@@ -217,6 +221,7 @@ def _catalog(
         reused.append((group, last.outcome.log.prefix_cache_hit_tokens))
     return CatalogCapacity(
         private_slots=private_slots,
+        shared_slots=shared_slots,
         long_anchors=long_anchors,
         extra_slots=extra_slots,
         host_slots=host_slots,

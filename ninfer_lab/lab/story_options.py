@@ -19,6 +19,7 @@ _SWITCHES = (
     "kv_lease_growth",
     "backfill",
     "recency_eviction",
+    "release_diverged",
     "endpoint_anchors",
     "automatic_markers_take_surplus",
     "recycles_shared_prefixes",

@@ -48,8 +48,8 @@ def _never_full(right: Wrong) -> Wrong:
 
 
 def _whatever_the_gain(right: Wrong) -> Wrong:
-    def kept(program: Wrong, request: Wrong, owners: Wrong, *, minimum_gain_tokens: int) -> Wrong:
-        return right(program, request, owners, minimum_gain_tokens=0)
+    def kept(verified: Wrong, owners: Wrong, *, minimum_gain_tokens: int) -> Wrong:
+        return right(verified, owners, minimum_gain_tokens=0)
 
     return kept
 

@@ -6,6 +6,7 @@ from ninfer_lab.contract.capacity import Axis
 from ninfer_lab.contract.options import PAGE_TOKENS, ResolvedOptions
 from ninfer_lab.contract.target import StageName, StateTransition
 from ninfer_lab.program.planning import ladder, resource_projection, transfer_work
+from ninfer_lab.program.planning.ledger_readied import Projected
 from ninfer_lab.program.planning.resource_projection import CandidateProjector
 from ninfer_lab.program.planning.stage_order import StageOrder
 from ninfer_lab.program.storage.active_sequence import ActiveSequence
@@ -50,6 +51,10 @@ def _net_end(right: Wrong) -> Wrong:
         )
 
     return uses
+
+
+def _whatever_is_short(right: Wrong) -> Wrong:
+    return property(lambda projected: True)
 
 
 def _own_credits(right: Wrong) -> Wrong:
@@ -154,9 +159,9 @@ MUTANTS_OF_STATES: tuple[Mutant, ...] = (
     Mutant(
         rule="STG-1",
         what="a target that always fits",
-        where=StageOrder,
+        where=Projected,
         name="fits",
-        make=constant(True),
+        make=_whatever_is_short,
         killer=test_program.test_what_does_not_fit_is_never_sealed,
     ),
     Mutant(

@@ -55,6 +55,12 @@ def test_the_last_prompt_token_is_always_computed() -> None:  # spec: IDN-1
     assert compare(prompt, OLD, 9) is NotReusable.FRONTIER_TOO_DEEP
 
 
+def test_a_shorter_prompt_with_other_tokens_differs_and_is_not_merely_short() -> None:
+    # spec: IDN-3
+    assert compare(prepared([0, 1, 99]), OLD, 8) is NotReusable.TOKENS_DIFFER
+    assert compare(prepared([0, 1, 2]), OLD, 8) is NotReusable.FRONTIER_TOO_DEEP
+
+
 def test_another_template_is_another_prompt() -> None:  # spec: IDN-3
     prompt = prepared(range(12), cuts=(4,), template="other")
     assert compare(prompt, OLD, 2) is NotReusable.IDENTITY_DIFFERS

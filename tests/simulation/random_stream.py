@@ -56,6 +56,7 @@ class RandomStream:
             _roomy(options, self._anchoring) if self._is_roomy else options,
             max_long_anchors_per_continuation=self._anchoring.choice((0, 1, 1, 2, 2, 3)),
             endpoint_anchors=self._anchoring.random() < 0.8,
+            release_diverged=Random(f"left {seed}").random() < 0.3,
         )
         window_tokens = self._random.choice((8, 40, 70))
         self.story = Story(

@@ -111,7 +111,7 @@ def sharing(prompt: PreparedPrompt) -> PreparedPrompt:
         evidence[HEAD_TOKENS] = Evidence.ENGINE_STRUCTURAL
     closure = prompt.rewrite_frontier_tokens(RewriteKind.TURN_CLOSURE)
     declared = closure if closure is not None and end % 2 else end // 2
-    if end % 3 == 0 and declared:
+    if end % 3 and declared:
         evidence[declared] = evidence.get(declared, Evidence(0)) | Evidence.EXPLICIT_BOUNDARY
     return replace(
         prompt,

@@ -76,7 +76,7 @@ class Codecs:
             if wanted is bytes:
                 return Codec(encode=_hex, decode=_unhex)
             if issubclass(wanted, Flag):
-                return _flags(wanted)
+                return _flag(wanted)
             if issubclass(wanted, Enum):
                 return _enum(wanted)
             if dataclasses.is_dataclass(wanted):
@@ -152,25 +152,6 @@ def _scalar(kind: type) -> Codec:
     return Codec(encode=encode, decode=decode)
 
 
-def _flags(kind: type[Flag]) -> Codec:
-    """A set of reasons, as the number they make together."""
-    every = 0
-    for member in kind:
-        every |= member.value
-
-    def encode(value: object) -> Json:
-        assert isinstance(value, kind)
-        number: int = value.value
-        return number
-
-    def decode(found: object) -> object:
-        if not isinstance(found, int) or isinstance(found, bool) or found & ~every or found < 0:
-            raise MalformedValue("", found=repr(found), legal=f"flags among {every}")
-        return kind(found)
-
-    return Codec(encode=encode, decode=decode)
-
-
 def _enum(kind: type[Enum]) -> Codec:
     by_value = {member.value: member for member in kind}
 
@@ -183,6 +164,23 @@ def _enum(kind: type[Enum]) -> Codec:
         if not isinstance(found, str) or found not in by_value:
             raise MalformedValue("", found=repr(found), legal=", ".join(map(repr, by_value)))
         return by_value[found]
+
+    return Codec(encode=encode, decode=decode)
+
+
+def _flag(kind: type[Flag]) -> Codec:
+    """Several members at once, as the number that their bits make."""
+    all_of = sum(member.value for member in kind)
+
+    def encode(value: object) -> Json:
+        assert isinstance(value, kind)
+        bits: int = value.value
+        return bits
+
+    def decode(found: object) -> object:
+        if type(found) is not int or not 0 <= found <= all_of or found & ~all_of:
+            raise MalformedValue("", found=repr(found), legal=f"bits of {all_of}")
+        return kind(found)
 
     return Codec(encode=encode, decode=decode)
 

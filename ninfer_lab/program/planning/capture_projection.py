@@ -82,12 +82,30 @@ class CaptureProjector(CandidateProjector):
 
 
 def capture_forms(projector: Projector, sequence: ActiveSequence) -> tuple[CaptureForm, ...]:
-    """How a shared prefix at the sequence's frontier could be had, the cheapest kind first."""
-    if lending_checkpoint(projector.ledger, sequence) is not None:
+    """How a shared prefix at the sequence's frontier could be had, the cheapest kind first.
+
+    It never takes the slot of a rewrite checkpoint that is still to come: that one belongs to the
+    private-only baseline (CPT-3), and it is what the next turn needs.
+    """
+    ledger = projector.ledger
+    if lending_checkpoint(ledger, sequence) is not None:
         return (CaptureForm.LEND,)
-    if not projector.ledger.capacity.host_state_slots:
-        return (CaptureForm.FREEZE,)
-    return CaptureForm.FREEZE, CaptureForm.SNAPSHOT
+    held_slots = (ledger.lineage_images & ledger.states.on_device).bit_count()
+    spare_slots = ledger.spare_device_slots(held_slots, ledger.free_lanes)
+    forms = []
+    if spare_slots > 1 or not _needs_slot_later(sequence):
+        forms.append(CaptureForm.FREEZE)
+    if ledger.capacity.host_state_slots:
+        forms.append(CaptureForm.SNAPSHOT)
+    return tuple(forms)
+
+
+def _needs_slot_later(sequence: ActiveSequence) -> bool:
+    """Whether a rewrite checkpoint is planned further on that brings no slot of an older one."""
+    if any(checkpoint.summary.kind.is_rewrite for checkpoint in sequence.checkpoints):
+        return False
+    frontier = sequence.frontier_tokens
+    return any(c.kind.is_rewrite and c.frontier_tokens > frontier for c in sequence.captures)
 
 
 class ProgramCaptureSession(ProgramSession):

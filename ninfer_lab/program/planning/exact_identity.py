@@ -22,10 +22,12 @@ def compare(
     """
     if owner.identity != prompt.identity:
         return NotReusable.IDENTITY_DIFFERS
-    if frontier_tokens >= len(prompt.tokens):
-        return NotReusable.FRONTIER_TOO_DEEP
-    if owner.history.common_prefix_tokens(prompt.tokens) < frontier_tokens:
+    tokens_count = len(prompt.tokens)
+    shared_tokens = owner.history.common_prefix_tokens(prompt.tokens)
+    if shared_tokens < min(frontier_tokens, tokens_count):
         return NotReusable.TOKENS_DIFFER
+    if frontier_tokens >= tokens_count:
+        return NotReusable.FRONTIER_TOO_DEEP
     if _below(owner.execution_frontiers_tokens, frontier_tokens) != _below(
         prompt.rewrite_execution_frontiers, frontier_tokens
     ):

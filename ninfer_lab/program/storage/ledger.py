@@ -209,6 +209,17 @@ class Ledger:
     def free_lanes(self) -> int:
         return self.lanes_count - len(self.sequences)
 
+    def spare_device_slots(self, held_slots: int, free_lanes: int) -> int:
+        """Slots that something optional may take: every free lane keeps one, for a slot that a
+        running lineage holds cannot be evicted for the next request (STATE-1).
+
+        Args:
+            held_slots: Device slots under images that no eviction can free.
+            free_lanes: Lanes without an active sequence.
+        """
+        spare = self.capacity.device_state_slots - held_slots - free_lanes
+        return min(self.states.device_places.free_count, spare)
+
     @property
     def lineage_images(self) -> int:
         """Images no eviction can free, as a set: what active sequences read, write, captured."""

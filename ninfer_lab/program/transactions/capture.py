@@ -110,18 +110,6 @@ def capture_on_host(
     return result
 
 
-def spare_device_slots(ledger: Ledger, held_slots: int, free_lanes: int) -> int:
-    """Slots that a capture may take: every free lane keeps one, for a slot that a running lineage
-    holds cannot be evicted for the next request (STATE-1).
-
-    Args:
-        held_slots: Device slots under images that no eviction can free.
-        free_lanes: Lanes without an active sequence.
-    """
-    spare = ledger.capacity.device_state_slots - held_slots - free_lanes
-    return min(ledger.states.device_places.free_count, spare)
-
-
 def _stand(
     ledger: Ledger,
     machine: MachineApi,
@@ -171,7 +159,7 @@ def _room(ledger: Ledger, sequence: ActiveSequence, order: CaptureOrder) -> Capt
     gone = _given_up(ledger, sequence, order)
     freed_slots = (gone.images & ledger.states.on_device).bit_count()
     held_slots = (ledger.lineage_images & ledger.states.on_device).bit_count()
-    spare = spare_device_slots(ledger, held_slots, ledger.free_lanes)
+    spare = ledger.spare_device_slots(held_slots, ledger.free_lanes)
     if spare + freed_slots < 1 + order.terms.leaves_slots_count:
         return CaptureOutcome.NO_STATE_SLOT
     return _tail_room(ledger, gone, order)

@@ -27,7 +27,7 @@ from ninfer_lab.program.storage.checkpoint_record import holdings_of
 from ninfer_lab.program.storage.ledger import Ledger
 from ninfer_lab.program.transactions import copies
 from ninfer_lab.program.transactions.activation import activate
-from ninfer_lab.program.transactions.capture import capture_on_host, spare_device_slots
+from ninfer_lab.program.transactions.capture import capture_on_host
 from ninfer_lab.program.transactions.proven_plan import ProvenPlan
 from ninfer_lab.program.transactions.running_transition import RunningTransition, Stopped
 
@@ -92,7 +92,7 @@ class RunningTransaction(RunningTransition[ResourceResult]):
             return False
         lineage = holdings_of(self._lineage.kept).images | ledger.lineage_images
         held_slots = (lineage & ledger.states.on_device).bit_count() + 1
-        return spare_device_slots(ledger, held_slots, ledger.free_lanes - 1) < 1
+        return ledger.spare_device_slots(held_slots, ledger.free_lanes - 1) < 1
 
     def _drop_tail_end(self) -> None:
         """A consumed owner loses the checkpoints above the source; the source stays valid."""
