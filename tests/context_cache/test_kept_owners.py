@@ -1,4 +1,4 @@
-"""Law: a victim is a victim in whichever catalog it sits, and what becomes of it is adopted there."""
+"""Law: a victim is a victim in whichever catalog it sits; what becomes of it is adopted there."""
 
 from __future__ import annotations
 
