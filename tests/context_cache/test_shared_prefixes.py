@@ -218,6 +218,22 @@ def test_an_entry_that_the_request_extends_is_not_recycled_for_it() -> None:  # 
     assert shared_frontiers(world) == [HEAD_TOKENS]
 
 
+def test_nor_is_one_that_it_has_matched_and_not_started_from() -> None:  # spec: EVD-3
+    world = shared_world(slots=1)
+    ask(world, 0, 0, session="mine")
+    known = [*head(0), *tail(0)]
+    known += answer_to(known, 2)[:1]
+    longer = [*known, *range(500, 530)]
+    deeper = {HEAD_TOKENS: STRUCTURE, len(known) + 10: STRUCTURE}
+    second = world.submit(prepared(longer, shared=deeper), output=2, session="mine")
+    world.finish(second)
+    assert reused(world, second) == (ReusePath.PRIVATE_ENDPOINT, len(known))
+    assert outcomes(world, second) == []
+    assert shared_frontiers(world) == [HEAD_TOKENS]
+    # Somebody who has nothing to do with it may have the slot.
+    assert outcomes(world, ask(world, 1, 0)) == [(HEAD_TOKENS, PUBLISHED)]
+
+
 def test_an_exact_prefix_that_has_come_meanwhile_is_enough() -> None:  # spec: SHR-6
     world = shared_world(lanes=2)
     prompts = [

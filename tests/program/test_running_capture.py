@@ -12,10 +12,11 @@ from ninfer_lab.contract.machine_work import TransferDirection
 from ninfer_lab.contract.result import AbortCause, Committed
 from ninfer_lab.contract.shared_capture import CaptureIntent, SharedAborted, SharedPublished
 from ninfer_lab.contract.shared_report import CaptureForm
+from ninfer_lab.contract.target import StageName
 from ninfer_lab.contract.transaction import TransactionPhase
 from program.scenes import ledger_of, on_host
 from simulation.capture_world import CaptureWorld
-from simulation.program_world import CONSUME, Start, closure_at
+from simulation.program_world import CONSUME, Start, closure_at, stage_uses
 
 FREEZE, SNAPSHOT, LEND = CaptureForm.FREEZE, CaptureForm.SNAPSHOT, CaptureForm.LEND
 
@@ -256,3 +257,29 @@ def test_an_exact_prefix_is_told_by_everything_that_makes_it_one() -> None:  # s
     world.prefill(same)
     assert not world.program.is_prefix_of(published, same.handle)  # another frontier by now
     assert ledger_of(world).continuations.get(OwnerId(published.owner)) is not None
+
+
+def test_a_checkpoint_at_another_frontier_lends_nothing() -> None:  # spec: SHR-6
+    world = roomy()
+    start = Start(owner=world.new_owner(), captures=(closure_at(70),))
+    active = world.at_offer(150, 100, start)
+    assert list(world.session(active).forms) == [FREEZE, SNAPSHOT]
+    published = capture(world, active, FREEZE).published.checkpoints[0]
+    assert published.frontier_tokens == 100
+    world.prefill(active)
+    world.finish(active)
+
+
+def test_a_snapshot_takes_a_host_slot_from_its_reservation_on() -> None:  # spec: STG-1, ACC-1
+    world = CaptureWorld(extra_slots=2, pages=8, host_slots=1, host_granules=8)
+    active = world.at_offer(150, 100)
+    session = world.session(active)
+    uses = stage_uses(session.assess(session.identity(1)))
+    host = {stage: used[1] for stage, used in uses.items()}
+    assert host[StageName.RELEASED] == 0
+    assert host[StageName.DESTINATIONS_RESERVED] == host[StageName.COMMITTED] == 1
+    full = CaptureWorld(extra_slots=2, pages=8, host_slots=1, host_granules=8)
+    full.demote(full.published(range(300, 350)))
+    later = full.session(full.at_offer(150, 100))
+    assert not later.judge(later.identity(1)).is_feasible
+    assert later.judge(later.identity(0)).is_feasible
