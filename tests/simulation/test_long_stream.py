@@ -41,7 +41,7 @@ WANTED = (
     ReusePath.SHARED_STABLE_PREFIX,
     *CaptureForm,
     *SlotSource,
-    *SharedOutcome,
+    *(outcome for outcome in SharedOutcome if outcome is not SharedOutcome.DEDUPLICATED),
     "shared under pressure",
     FinishReason.LENGTH,
     FinishReason.CANCELLED,
@@ -67,6 +67,7 @@ WANTED = (
 )
 SELDOM = (
     ReusePath.PRIVATE_LONG_ANCHOR,
+    SharedOutcome.DEDUPLICATED,
     "anchor beside its conversation",
     "anchor in its place",
     "anchor at the start",
