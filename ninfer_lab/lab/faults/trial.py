@@ -40,6 +40,7 @@ _OPTIONS = EngineOptions(
     prefill_chunk_tokens=64,
     device_state_slots=9,
     max_private_continuations=8,
+    max_shared_prefixes=0,
 )
 
 

@@ -12,8 +12,16 @@ from dataclasses import dataclass
 
 from ninfer_lab.contract.candidate import ReusePath
 from ninfer_lab.contract.errors import InvariantBroken
-from ninfer_lab.contract.events import Event, ForwardRan, OwnerPublished, RequestAdmitted
+from ninfer_lab.contract.events import (
+    CaptureTried,
+    Event,
+    ForwardRan,
+    OwnerPublished,
+    RequestAdmitted,
+    SharedCaptureEnded,
+)
 from ninfer_lab.contract.ids import OwnerId, RequestId
+from ninfer_lab.contract.shared_report import SharedCaptureTold
 from ninfer_lab.contract.target import StateTransition
 
 
@@ -70,6 +78,10 @@ class LineageBook:
                         self._extend(row.request, row.start_tokens, row.end_tokens)
                 case OwnerPublished():
                     self._publisher[event.owner] = event.request
+                case CaptureTried() if event.result.shared is not None:
+                    self._shared(event.request, event.result.shared)
+                case SharedCaptureEnded():
+                    self._shared(event.request, event.told)
                 case _:
                     pass
 
@@ -84,6 +96,11 @@ class LineageBook:
     def publisher_of(self, owner: OwnerId) -> Lineage:
         """The lineage that an inactive owner was published from last."""
         return self._by_request[self._publisher[owner]]
+
+    def _shared(self, request: RequestId, told: SharedCaptureTold) -> None:
+        """A shared prefix was computed by the request whose state it is, or by its source."""
+        if told.published is not None:
+            self._publisher[told.published.ref.owner] = request
 
     def _admitted(self, event: RequestAdmitted) -> Lineage:
         chosen = None if event.report.chosen is None else event.report.verdicts[event.report.chosen]
