@@ -4,6 +4,8 @@ with everything unprotected released; the catalog holds exactly what ends left b
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
 from ninfer_lab.context_cache.resource_manager import ResourceManager
@@ -11,8 +13,12 @@ from ninfer_lab.contract.cache_controller import PermanentlyInfeasible
 from ninfer_lab.contract.candidate import ReusePath
 from ninfer_lab.contract.events import RequestAdmitted, RequestBlocked, RequestFinished
 from ninfer_lab.contract.ids import RequestId
-from ninfer_lab.contract.options import CacheMode, ContextCache, EngineOptions
+from ninfer_lab.contract.machine_api import MachineApi
+from ninfer_lab.contract.options import CacheMode, ContextCache, EngineOptions, ResolvedOptions
+from ninfer_lab.contract.program_api import ProgramApi
 from ninfer_lab.contract.target import StateTransition
+from ninfer_lab.cost.machine_cost_model import MachineCostModel
+from ninfer_lab.engine.catalog_controller import CatalogController
 from ninfer_lab.program.program import Program
 from simulation.content_machine import ContentMachine, answer_to
 from simulation.engine_world import BELIEF, EngineWorld, engine_world, prepared
@@ -264,3 +270,47 @@ def test_every_admission_says_what_was_looked_at() -> None:
     assert maximal.chosen is not None
     assert maximal.verdicts[maximal.chosen].evicted == (1, 2)
     assert len(world.events(RequestFinished)) == 3
+
+
+class Listening:
+    """Program as it is, and what was asked of it in order."""
+
+    def __init__(self, program: Program, heard: list[str]) -> None:
+        self._program = program
+        self._heard = heard
+
+    def __getattr__(self, name: str) -> object:
+        found = getattr(self._program, name)
+
+        def called(*arguments: object, **named: object) -> object:
+            if not self._heard or self._heard[-1] != name:
+                self._heard.append(name)
+            return found(*arguments, **named)
+
+        return called if callable(found) else found
+
+
+def test_candidates_then_targets_then_one_plan_then_one_result() -> None:  # spec: ROLE-4
+    heard: list[str] = []
+
+    def listened(
+        options: ResolvedOptions, machine: MachineApi, belief: MachineCostModel
+    ) -> CatalogController:
+        program = Program(options, machine)
+        told = cast(ProgramApi, Listening(program, heard))
+        return CatalogController(ResourceManager(options, told, belief), program)
+
+    world = engine_world(EngineOptions(max_context_tokens=256), design=listened)
+    run(world, range(100), session="a")
+    heard.clear()
+    again = run(world, [*range(100), *answer_to(range(100), 2), 7], session="a")
+    assert start_of(world, again)[0] is ENDPOINT
+    assert heard == [
+        "can_ever_run",
+        "root_candidate",
+        "verify",
+        "plan",
+        "seal",
+        "start",
+        "advance",
+    ]

@@ -16,6 +16,22 @@ FOLDER = Path(__file__).parents[2] / "notebooks"
 CELL_TIMEOUT_S = 300.0
 """A hang guard, not a speed: how long a notebook takes is printed by `make bench`."""
 
+QUESTIONS = (
+    "00_start_here",
+    "10_one_request",
+    "20_what_a_checkpoint_is",
+    "30_move_fork_cow",
+    "40_reclaim_does_not_add",
+    "50_targets_and_bounded_search",
+    "55_what_a_cost_may_change",
+    "60_what_a_prefix_is_worth",
+    "65_eight_prefixes_round_robin",
+    "70_side_requests_abab",
+    "75_pressure_ladders",
+    "80_kernels_beside_references",
+    "90_calibrate_this_machine",
+)
+
 try:
     SHELF = NotebookShelf.find(FOLDER).paths
 except NotebookError:
@@ -32,6 +48,14 @@ def test_the_reading_order_lists_every_notebook() -> None:
     assert [path.name for path in SHELF if f"]({path.name})" not in listed] == []
     linked = re.findall(r"\]\(([^)]+)\)", listed)
     assert [target for target in linked if not (FOLDER / target).exists()] == []
+
+
+def test_every_question_of_the_set_has_its_notebook_in_order() -> None:  # spec: NB-3
+    stems = [path.stem for path in SHELF]
+    assert [stem for stem in stems if stem in QUESTIONS] == list(QUESTIONS)
+    rows = [row for row in (FOLDER / "README.md").read_text().splitlines() if "](" in row]
+    asked = [row for row in rows if re.match(r"\| \[\d\d", row) and "?" in row]
+    assert len(asked) == len(stems)
 
 
 @pytest.mark.parametrize("path", SHELF, ids=lambda path: path.stem)
