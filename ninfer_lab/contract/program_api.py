@@ -27,7 +27,7 @@ from ninfer_lab.contract.shared_capture import (
     CaptureSession,
     SharedCaptureEnd,
 )
-from ninfer_lab.contract.target import Assessment, OwnerOutcome, TargetSketch
+from ninfer_lab.contract.target import Assessment, TargetSketch
 from ninfer_lab.contract.transaction import TransactionHandle
 
 
@@ -157,13 +157,6 @@ class ProgramApi(Protocol):
 
     def advance_capture(self, transaction: TransactionHandle) -> SharedCaptureEnd | None:
         """As `advance`."""
-        ...
-
-    def ladder(self, owner: OwnerRef) -> tuple[OwnerOutcome, ...]:
-        """What an inactive owner can be degraded to, from little to everything.
-
-        Each rung keeps no replica that the one before had given up; the last is its eviction.
-        """
         ...
 
     def release(self, owner: OwnerRef) -> OwnerEnd:
