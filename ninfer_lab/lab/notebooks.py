@@ -145,8 +145,9 @@ def run_notebook(path: Path, *, cell_timeout_s: float) -> NotebookNode:
 def strip(notebook: NotebookNode) -> None:
     """Removes what differs from machine to machine, and what needs a kernel to be seen.
 
-    Widget state, cell metadata other than tags, the interpreter's version, and the live view of a
-    widget that has a static form. Outputs stay.
+    Widget state, cell metadata other than tags, the interpreter's version, the live view of a
+    widget that has a static form, and what a progress bar leaves when it is gone: a line of blanks,
+    which a page shows as an empty warning. Other outputs stay.
 
     Effects: changes `notebook` in place.
     """
@@ -159,9 +160,15 @@ def strip(notebook: NotebookNode) -> None:
     for cell in notebook["cells"]:
         tags = cell["metadata"].get("tags")
         cell["metadata"] = NotebookNode(tags=tags) if tags else NotebookNode()
+        if "outputs" in cell:
+            cell["outputs"] = [output for output in cell["outputs"] if not _is_wiped_bar(output)]
         for output in cell.get("outputs", ()):
             if has_static_form(output.get("data", {})):
                 output["data"].pop(WIDGET_VIEW, None)
+
+
+def _is_wiped_bar(output: NotebookNode) -> bool:
+    return output.get("name") == "stderr" and not output["text"].strip()
 
 
 def first_figure(notebook: NotebookNode) -> bytes | None:

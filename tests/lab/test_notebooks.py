@@ -87,6 +87,20 @@ def test_a_second_build_changes_nothing(tmp_path: Path) -> None:
     assert path.read_bytes() == first
 
 
+def test_a_bar_that_is_gone_leaves_nothing_and_a_warning_stays(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "10_bars.ipynb",
+        "from ninfer_lab.lab.progress import counted\n"
+        "for _ in counted(range(3), 'step', is_shown=True): pass",
+        "import sys; print('mind this', file=sys.stderr)",
+        "assert True",
+    )
+    build_notebook(path, cell_timeout_s=TIMEOUT_S)
+    _, bar, warning, _ = read(path)["cells"]
+    assert bar["outputs"] == []
+    assert warning["outputs"][0]["text"] == "mind this\n"
+
+
 def test_a_failing_cell_is_named(tmp_path: Path) -> None:  # spec: BAD-1
     path = write(tmp_path / "10_bad.ipynb", "x = 1", "x / 0", "assert x")
     assert refused(path).startswith("10_bad.ipynb, cell 3: found ZeroDivisionError: division by")
