@@ -90,6 +90,13 @@ class Catalog:
         self._require_promised(slot, request)
         self._put(slot, owner)
 
+    def receive(self, owner: PrivateOwner) -> None:
+        """The lowest vacant slot gets an owner that no request has published (PER-1)."""
+        slot = self.vacant_slot()
+        if slot is None:
+            raise InvariantBroken("PER-3 free cell", f"no vacant slot for {owner.state}")
+        self._put(slot, owner)
+
     def remove(self, end: OwnerEnd, *, surviving: frozenset[OwnerId] = frozenset()) -> PrivateOwner:
         """An owner was evicted or consumed; its deleted checkpoints must be exactly those it had,
         less the ones that go on in an active lineage (TXN-5).

@@ -25,6 +25,7 @@ from ninfer_lab.context_cache.materialization import (
 from ninfer_lab.context_cache.materialization_planner import AdmissionProblem, Decision, decide
 from ninfer_lab.context_cache.owner_edges import OwnerEdges
 from ninfer_lab.context_cache.private_capture import capture_terms, planned_captures, terms_at_start
+from ninfer_lab.context_cache.saved_sessions import SavedSessions
 from ninfer_lab.context_cache.search_budget import BoundaryAllowance
 from ninfer_lab.context_cache.session_index import SessionIndex
 from ninfer_lab.context_cache.shared_captures import Chance, SharedCaptures
@@ -71,6 +72,7 @@ class ResourceManager:
 
     Attributes:
         captures: Of shared prefixes; the end of one under way is asked there.
+        saved: Sessions on their way to and from files.
     """
 
     def __init__(
@@ -97,6 +99,7 @@ class ResourceManager:
         self._opened: Opened | None = None
         self._owner_ids: Iterator[int] = count(1)
         self.captures = SharedCaptures(program, self._shared, self._kept, self._edges, self._mint)
+        self.saved = SavedSessions(self._catalog, self._sessions, self._kept, self._mint)
 
     def materialize(
         self, request: AdmissionRequest

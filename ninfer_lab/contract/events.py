@@ -176,10 +176,15 @@ class SharedCaptureEnded(NamedTuple):
 
 
 class OwnerPublished(NamedTuple):
-    """A finished request left an inactive owner behind."""
+    """An inactive owner is there.
+
+    Attributes:
+        request: Which has finished and left it behind; `None` for a session that was saved before
+            and has been restored.
+    """
 
     at_ns: int
-    request: RequestId
+    request: RequestId | None
     owner: OwnerId
     checkpoints: tuple[CheckpointSummary, ...]
 

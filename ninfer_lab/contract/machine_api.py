@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ninfer_lab.contract.capacity import KvPool
+from ninfer_lab.contract.contents import ContentsApi
 from ninfer_lab.contract.ids import LaneId, PageId
 from ninfer_lab.contract.transfer import Transfer
 from ninfer_lab.contract.work import ForwardResult, ForwardStep, PageCopy
 
 
-class MachineApi(Protocol):
+class MachineApi(ContentsApi, Protocol):
     """The hands: row tables, copies, forwards. Every call is ordered after the ones before it."""
 
     def bind(self, lane: LaneId, pool: KvPool, pages: Sequence[PageId]) -> None:

@@ -267,7 +267,7 @@ def _serve(
     """Reads a checkpoint and puts its model on a machine."""
     from ninfer_kernels.kernel_set import kernels_for
     from ninfer_lab.machine.torch_machine import TorchMachine
-    from ninfer_lab.models.qwen3_5.checkpoint_files import resolve_folder
+    from ninfer_lab.models.qwen3_5.checkpoint_files import files_digest, resolve_folder
     from ninfer_lab.models.qwen3_5.config import read_geometry
     from ninfer_lab.models.qwen3_5.host_tensors import HostTensors
     from ninfer_lab.models.qwen3_5.measurement import kv_page_bytes, state_image_bytes
@@ -308,7 +308,9 @@ def _serve(
     charged = None
     if parts.charged is not None:
         charged = ChargedTime(parts.charged, capacity.host_kv, clock)
-    machine: MachineApi = TorchMachine(model, tensors, host, clock, charged)
+    machine: MachineApi = TorchMachine(
+        model, tensors, host, clock, charged, weights_digest=lambda: files_digest(folder)
+    )
     if parts.wrap_machine is not None:
         machine = parts.wrap_machine(machine)
     return _Served(

@@ -18,7 +18,7 @@ from ninfer_lab.contract.cache_controller import (
 )
 from ninfer_lab.contract.candidate import AdmissionRequest
 from ninfer_lab.contract.capacity import Occupancy
-from ninfer_lab.contract.ids import RequestId, SequenceHandle, SequenceId
+from ninfer_lab.contract.ids import RequestId, SequenceHandle, SequenceId, SessionKey
 from ninfer_lab.contract.plan import CaptureOffer
 from ninfer_lab.contract.result import (
     AbortCause,
@@ -26,6 +26,7 @@ from ninfer_lab.contract.result import (
     SequenceEnd,
     Settlement,
 )
+from ninfer_lab.contract.session_snapshot import RestoredSession, SessionSnapshot
 from ninfer_lab.contract.shared_report import SharedCaptureTold
 from ninfer_lab.contract.work import Cut
 from ninfer_lab.program.program import Program
@@ -132,6 +133,15 @@ class CatalogController:
         settlement = self._program.finish(handle, self._manager.end_of(request, end))
         self._manager.adopt_settlement(request, settlement)
         return settlement
+
+    def save_session(self, session: SessionKey) -> SessionSnapshot:
+        return self._program.sessions().save(self._manager.saved.owner_of(session))
+
+    def restore_session(self, saved: SessionSnapshot) -> RestoredSession:
+        desk, destination = self._program.sessions(), self._manager.saved.destination()
+        restored = desk.restore(saved, destination)
+        self._manager.saved.adopt(restored.state)
+        return restored
 
     def occupancy(self) -> Occupancy:
         return self._program.occupancy()

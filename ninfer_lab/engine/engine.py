@@ -26,6 +26,7 @@ from ninfer_lab.contract.result import SequenceEnd
 from ninfer_lab.contract.work import ForwardStep
 from ninfer_lab.engine.admission_boundary import AdmissionBoundary
 from ninfer_lab.engine.capture_boundary import CaptureBoundary
+from ninfer_lab.engine.engine_sessions import EngineSessions
 from ninfer_lab.engine.interrupts import deferred_interrupts
 from ninfer_lab.engine.machine_waits import computed, wait_for_work_in_flight
 from ninfer_lab.engine.narration import Narrator
@@ -38,7 +39,8 @@ from ninfer_lab.scheduler.scheduler import ForwardChoice, Scheduler
 
 
 class Engine:
-    """A context manager; `close()` ends every request and accounts for everything.
+    """A context manager; `close()` ends every request and accounts for everything. `sessions`
+    takes what a session is kept by out of one engine and into another.
 
     Args:
         options: Resolved: the same ones the cache design was built with.
@@ -86,6 +88,9 @@ class Engine:
             self._requests,
             self._refuse,
         )
+        self.sessions = EngineSessions(
+            controller, self._boundary, self._narrator, clock, self._require_usable
+        )
         self._outcomes = RetainedOutcomes()
         self._broken: BaseException | None = None
         self._closed = False
@@ -127,7 +132,7 @@ class Engine:
                     self._boundary.admit()
                 ran = self._run_next_forward()
                 if has_waited := not ran and self._boundary.is_open:
-                    self._wait_for_transfer()
+                    wait_for_work_in_flight(self._machine, self._clock)
             except Exception as error:
                 self._broken = error
                 raise
@@ -227,10 +232,6 @@ class Engine:
         """Ends a request that was never Active."""
         self._conclude(request, request.closed_answer(reason), error=error)
 
-    def _wait_for_transfer(self) -> None:
-        """Nothing else can run: time passes until the copies have arrived."""
-        wait_for_work_in_flight(self._machine, self._clock)
-
     def _conclude(
         self, request: Request, answer: AcceptedText, *, error: str | None = None
     ) -> None:
@@ -275,7 +276,7 @@ class Engine:
 
     def run_until_idle(self) -> None:
         """Runs the engine until nothing waits and nothing runs."""
-        while not self._scheduler.is_idle:
+        while not self.is_idle:
             self.step()
 
     def cancel(self, request: RequestId) -> None:
@@ -302,7 +303,7 @@ class Engine:
         if self._boundary.is_opening(request.id):
             self._boundary.cancel()
             while self._boundary.is_open:
-                self._wait_for_transfer()
+                wait_for_work_in_flight(self._machine, self._clock)
                 self._boundary.advance()
             self._settle_pending()
         if request.outcome is not None or request.terminal_pending is not None:

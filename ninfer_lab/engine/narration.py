@@ -35,6 +35,7 @@ from ninfer_lab.contract.output import AcceptedText
 from ninfer_lab.contract.recording_options import RecordingOptions
 from ninfer_lab.contract.result import CaptureResult, OwnerState
 from ninfer_lab.contract.shared_report import SharedCaptureTold
+from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.contract.transaction import TransactionPhase
 from ninfer_lab.contract.work import ForwardResult, ForwardStep
 from ninfer_lab.engine.prefix_memory import PrefixMemory
@@ -203,6 +204,15 @@ class Narrator:
                     checkpoints=published.checkpoints,
                 )
             )
+
+    def restored(self, history: TokenSpan, state: OwnerState, at_ns: int) -> None:
+        """A saved session has become an owner."""
+        self._memory.remember(history, state.checkpoints)
+        self.recorder.emit(
+            OwnerPublished(
+                at_ns=at_ns, request=None, owner=state.ref.id, checkpoints=state.checkpoints
+            )
+        )
 
     def finished(
         self, request: Request, answer: AcceptedText, error: str | None, at_ns: int

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ninfer_lab.lab import planner_problems as planner_problems
     from ninfer_lab.lab import prefix_worth as prefix_worth
     from ninfer_lab.lab import regret as regret
+    from ninfer_lab.lab import session_files as session_files
     from ninfer_lab.lab import side_request_donts as side_request_donts
     from ninfer_lab.lab import side_request_room as side_request_room
     from ninfer_lab.lab import side_request_ways as side_request_ways
@@ -154,6 +155,7 @@ _MODULES = (
     "planner_problems",
     "prefix_worth",
     "regret",
+    "session_files",
     "side_request_donts",
     "side_request_room",
     "side_request_ways",

@@ -70,6 +70,8 @@ def sentence(event: Event) -> str:
             return f"request {event.request}: {_shared(event.told)}"
         case OwnerPublished():
             kept = ", ".join(map(str, event.checkpoints))
+            if event.request is None:
+                return f"a saved session is restored as owner {event.owner}: {kept}"
             return f"request {event.request} leaves owner {event.owner} behind: {kept}"
         case RequestFinished():
             return (

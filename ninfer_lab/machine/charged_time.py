@@ -36,6 +36,12 @@ class ChargedTime:
         self._transfer_until_ns = 0
 
     @property
+    def sizes(self) -> str:
+        """What the device's contents would measure, in words."""
+        device = self._device
+        return f"pages of {device.page_bytes}, images of {device.state_image_bytes} bytes"
+
+    @property
     def compute_until_ns(self) -> int:
         """When every forward and page copy charged so far has ended."""
         return self._compute_until_ns

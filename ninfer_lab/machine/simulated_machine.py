@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ninfer_lab.contract.capacity import KvPool
+from ninfer_lab.contract.contents import ImagePlace, PagePlace
+from ninfer_lab.contract.ids import LaneId
 from ninfer_lab.contract.token_source import TokenSource
 from ninfer_lab.contract.transfer import Transfer
 from ninfer_lab.contract.work import ForwardResult, ForwardRow, ForwardStep, PageCopy
@@ -88,6 +91,27 @@ class SimulatedMachine(LaneTables):
         assert self._result is not None, "no forward is in flight"
         result, self._result = self._result, None
         return result
+
+    # ── contents: none, so that a session saved here can be restored here and nowhere else ──────
+
+    @property
+    def contents_signature(self) -> str:
+        return f"no tensors: {self._time.sizes}"
+
+    def content_bytes(self, pool: KvPool | None) -> int:
+        return 0
+
+    def read_image(self, place: ImagePlace) -> bytes:
+        return b""
+
+    def read_page(self, place: PagePlace, cells_count: int) -> bytes:
+        return b""
+
+    def write_image(self, place: ImagePlace, content: bytes) -> None:
+        assert not content
+
+    def write_row(self, lane: LaneId, pool: KvPool, pages: Sequence[bytes]) -> None:
+        assert len(pages) == len(self._bound(lane, pool))
 
     def _drawn(self, row: ForwardRow) -> int | None:
         draw = row.draw

@@ -6,17 +6,20 @@ whom is Program's ledger, which token is right is the model's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ninfer_lab.contract.capacity import KvPool
 from ninfer_lab.contract.clock import Clock
+from ninfer_lab.contract.contents import ImagePlace, PagePlace
+from ninfer_lab.contract.ids import LaneId
 from ninfer_lab.contract.transfer import Transfer
 from ninfer_lab.contract.work import ForwardPhase, ForwardResult, ForwardRow, ForwardStep, PageCopy
 from ninfer_lab.machine.charged_time import ChargedTime
 from ninfer_lab.machine.copy_streams import CopyStream, copies_for
 from ninfer_lab.machine.lane_tables import LaneTables
 from ninfer_lab.machine.sampling import draw_tokens
+from ninfer_lab.machine.tensor_contents import TensorContents
 from ninfer_lab.machine.tensor_transfers import copies_of, places_of_program, refuse_other_pools
 from ninfer_lab.models.qwen3_5.forward_rows import DecodeRow, PrefillRow
 from ninfer_lab.models.qwen3_5.host_tensors import HostTensors
@@ -40,6 +43,7 @@ class TorchMachine(LaneTables):
         charged: With a virtual clock: what work is charged instead of the time it really takes, so
             that this world decides as the simulated one does.
         copies: How transfers run; what suits the tensors' device by default.
+        weights_digest: Names the weights; asked when a session leaves or comes in.
     """
 
     def __init__(
@@ -50,11 +54,13 @@ class TorchMachine(LaneTables):
         clock: Clock,
         charged: ChargedTime | None = None,
         copies: CopyStream | None = None,
+        weights_digest: Callable[[], str] | None = None,
     ) -> None:
         super().__init__()
         self._model = model
         self._tensors = tensors
         self._host = host
+        self._contents = TensorContents(tensors, host, weights_digest)
         self._copies = copies or copies_for(tensors.kv_pages.device)
         self._clock = clock
         self._charged = charged
@@ -156,6 +162,31 @@ class TorchMachine(LaneTables):
         assert self._result is not None, "no forward is in flight"
         result, self._result = self._result, None
         return result
+
+    # ── contents, for sessions on their way to and from a file ──────────────────────────────────
+
+    @property
+    def contents_signature(self) -> str:
+        return self._contents.signature
+
+    def content_bytes(self, pool: KvPool | None) -> int:
+        return self._contents.content_bytes(pool)
+
+    def read_image(self, place: ImagePlace) -> bytes:
+        return self._contents.read_image(place)
+
+    def read_page(self, place: PagePlace, cells_count: int) -> bytes:
+        return self._contents.read_page(place, cells_count)
+
+    def write_image(self, place: ImagePlace, content: bytes) -> None:
+        self._contents.write_image(place, content)
+
+    def write_row(self, lane: LaneId, pool: KvPool, pages: Sequence[bytes]) -> None:
+        refuse_other_pools(pool)
+        for page, content in zip(self._tables[lane, pool], pages, strict=True):
+            self._contents.write_page(page, content)
+
+    # ── forwards ────────────────────────────────────────────────────────────────────────────────
 
     def _prefill(self, row: ForwardRow) -> Tensor:
         wanted = PrefillLogits.NONE if row.draw is None else PrefillLogits.LAST

@@ -14,7 +14,6 @@ from ninfer_lab.contract.backfill import BackfillQuestion
 from ninfer_lab.contract.candidate import (
     AdmissionCandidate,
     AdmissionRequest,
-    CheckpointSource,
     NotReusable,
     SourceDisposition,
 )
@@ -55,7 +54,7 @@ from ninfer_lab.program.execution.growth_lease import lease, wanted_lease
 from ninfer_lab.program.lineage_captures import LineageCaptures
 from ninfer_lab.program.planning.backfill_proof import head_keeps_its_room
 from ninfer_lab.program.planning.capture_projection import ProgramCaptureSession
-from ninfer_lab.program.planning.exact_identity import compare
+from ninfer_lab.program.planning.exact_identity import verified
 from ninfer_lab.program.planning.explanation import explained
 from ninfer_lab.program.planning.ladder import ladder
 from ninfer_lab.program.planning.ledger_readied import LedgerReadied
@@ -63,6 +62,7 @@ from ninfer_lab.program.planning.named_owners import require_current, require_de
 from ninfer_lab.program.planning.planning_session import ProgramSession
 from ninfer_lab.program.planning.resource_projection import fits_alone
 from ninfer_lab.program.planning.transfer_work import prefill_between
+from ninfer_lab.program.session_desk import SessionDesk
 from ninfer_lab.program.storage.ledger import Ledger
 from ninfer_lab.program.transactions.proven_plan import ProvenPlan
 from ninfer_lab.program.transactions.running_capture import RunningCapture
@@ -100,23 +100,7 @@ class Program:
         self, request: AdmissionRequest, checkpoint: CheckpointRef, disposition: SourceDisposition
     ) -> AdmissionCandidate | NotReusable:
         owner = self._ledger.continuations.get(checkpoint.owner)
-        found = None if owner is None else owner.checkpoint(checkpoint)
-        if owner is None or found is None:
-            return NotReusable.STALE
-        difference = compare(request.prompt, owner, found.summary.frontier_tokens)
-        if difference is not None:
-            return difference
-        return AdmissionCandidate(
-            request=request,
-            source=CheckpointSource(
-                owner=owner.ref,
-                checkpoint=checkpoint,
-                kind=found.summary.kind,
-                disposition=disposition,
-            ),
-            reuse_tokens=found.summary.frontier_tokens,
-            prefill_tokens=len(request.prompt.tokens) - found.summary.frontier_tokens,
-        )
+        return verified(request, owner, checkpoint, disposition)
 
     def assess(self, target: TargetSketch) -> Assessment:
         require_current(self._ledger, target)
@@ -296,6 +280,15 @@ class Program:
         self._resource_revision += 1
         return OwnerEnd(ref=owner, deleted=continuation.checkpoint_refs)
 
+    def sessions(self) -> SessionDesk:
+        """For a continuation on its way to a file or from one; beside no transition (PER-1)."""
+        self._require_no_transition("a session saved or restored")
+        return SessionDesk(self._options, self._ledger, self._machine, self._ids, self._moved)
+
+    def _moved(self) -> int:
+        self._resource_revision += 1
+        return self._resource_revision
+
     # ── an active sequence: inside its own guarantee ────────────────────────────────────────────
 
     def can_run(self, handle: SequenceHandle) -> bool:
@@ -368,11 +361,10 @@ class Program:
         sequence = self._ledger.sequence(handle)
         endpoint = CheckpointId(next(self._ids))
         published = settle(self._ledger, self._machine, self._options, sequence, end, endpoint)
-        self._resource_revision += 1
         return Settlement(
             published=published,
             frontier_tokens=sequence.frontier_tokens,
-            resource_revision=self._resource_revision,
+            resource_revision=self._moved(),
         )
 
     def _require_no_transition(self, what: str) -> None:

@@ -24,7 +24,7 @@ from ninfer_lab.contract.placement import LedgerSnapshot, SequencePlacement
 from ninfer_lab.contract.transfer import Transfer
 from ninfer_lab.contract.work import ForwardResult, ForwardRow, ForwardStep, PageCopy
 from ninfer_lab.lab.checkers.lineages import checkpoints_of, name_of
-from ninfer_lab.machine.lane_tables import LaneTables
+from simulation.content_bytes import ContentBytes
 from simulation.content_memory import Cells, Consumed, ContentMemory
 
 VOCABULARY_TOKENS = 1_000
@@ -54,7 +54,7 @@ def _next_token(history: Consumed) -> int:
     return int.from_bytes(history.digests[-1][:4], "big") % VOCABULARY_TOKENS
 
 
-class ContentMachine(LaneTables):
+class ContentMachine(ContentBytes):
     """Implements `MachineApi`.
 
     Args:

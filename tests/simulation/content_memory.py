@@ -115,6 +115,10 @@ class ContentMemory:
         """A forward has written a state."""
         self._write(Place(Axis.DEVICE_STATE, slot), image)
 
+    def put_host_image(self, slot: HostSlotId, image: Consumed) -> None:
+        """A saved session has come in."""
+        self._write(Place(Axis.HOST_STATE, slot), image)
+
     def page(self, pool: KvPool, page: PageId) -> Cells:
         """A Device page."""
         cells = self._read(Place(Axis.of_device_pool(pool), page))

@@ -23,9 +23,14 @@ from ninfer_lab.contract.candidate import AdmissionRequest
 from ninfer_lab.contract.capacity import Occupancy
 from ninfer_lab.contract.checkpoint import CheckpointKind
 from ninfer_lab.contract.errors import InvariantBroken
-from ninfer_lab.contract.ids import RequestId, SequenceHandle
+from ninfer_lab.contract.ids import RequestId, SequenceHandle, SessionKey
 from ninfer_lab.contract.options import CacheMode, ResolvedOptions
 from ninfer_lab.contract.result import CaptureResult, SequenceEnd, Settlement
+from ninfer_lab.contract.session_snapshot import (
+    RestoredSession,
+    SessionKeeper,
+    SessionSnapshot,
+)
 from ninfer_lab.contract.shared_report import SharedCaptureTold
 from ninfer_lab.contract.work import Cut
 from ninfer_lab.lab.laws import Law, check_laws
@@ -159,6 +164,26 @@ class WatchedController:
         del self._machine.truth[handle.lane]
         self._look()
         return settlement
+
+    def save_session(self, session: SessionKey) -> SessionSnapshot:
+        before = self._design.describe()
+        assert isinstance(self._design, SessionKeeper)
+        saved = self._design.save_session(session)
+        if self._design.describe() != before:
+            raise InvariantBroken("PER-2", "saving a session has changed what is held")
+        return saved
+
+    def restore_session(self, saved: SessionSnapshot) -> RestoredSession:
+        before = self._design.describe()
+        assert isinstance(self._design, SessionKeeper)
+        try:
+            restored = self._design.restore_session(saved)
+        except Exception as error:
+            if self._design.describe() != before:
+                raise InvariantBroken("PER-3", f"refused, and yet changed: {error}") from error
+            raise
+        self._look()
+        return restored
 
     def occupancy(self) -> Occupancy:
         return self._design.occupancy()

@@ -55,13 +55,13 @@ class CheckpointLife:
     """Mutable while events are read.
 
     Attributes:
-        request: Whose run captured or published it first.
+        request: Whose run captured or published it first; `None` for one of a saved session.
         owner: With which inactive owner it stands, or stood last.
         gone_ns: When it was lost for reuse; `None` while it is resident or in use.
     """
 
     summary: CheckpointSummary
-    request: RequestId
+    request: RequestId | None
     born_ns: int
     owner: OwnerId | None
     fate: Fate
@@ -206,7 +206,8 @@ class Fates:
                     gone_ns=None,
                 )
             life.owner, life.fate, life.gone_ns = event.owner, Fate.RESIDENT, None
-        for id in self._lineages.pop(event.request, ()):
+        lineage = () if event.request is None else self._lineages.pop(event.request, ())
+        for id in lineage:
             if id not in ids:
                 self._end(id, Fate.DROPPED, event.at_ns)
         self._resident[event.owner] = ids

@@ -13,6 +13,7 @@ from typing import Protocol, runtime_checkable
 from torch import Tensor
 
 from ninfer_lab.contract.capacity import KvPool
+from ninfer_lab.contract.contents import ImagePlace, PagePlace
 from ninfer_lab.contract.errors import NinferLabError
 from ninfer_lab.contract.ids import LaneId, PageId
 from ninfer_lab.contract.machine_api import MachineApi
@@ -119,6 +120,25 @@ class PassThrough:
 
     def take_result(self) -> ForwardResult:
         return self.inner.take_result()
+
+    @property
+    def contents_signature(self) -> str:
+        return self.inner.contents_signature
+
+    def content_bytes(self, pool: KvPool | None) -> int:
+        return self.inner.content_bytes(pool)
+
+    def read_image(self, place: ImagePlace) -> bytes:
+        return self.inner.read_image(place)
+
+    def read_page(self, place: PagePlace, cells_count: int) -> bytes:
+        return self.inner.read_page(place, cells_count)
+
+    def write_image(self, place: ImagePlace, content: bytes) -> None:
+        self.inner.write_image(place, content)
+
+    def write_row(self, lane: LaneId, pool: KvPool, pages: Sequence[bytes]) -> None:
+        self.inner.write_row(lane, pool, pages)
 
 
 class ForwardTap(PassThrough):

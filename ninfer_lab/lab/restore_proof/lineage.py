@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ninfer_lab.contract.candidate import ReusePath
-from ninfer_lab.contract.errors import InvariantBroken
+from ninfer_lab.contract.errors import InvariantBroken, NinferLabError
 from ninfer_lab.contract.events import (
     CaptureTried,
     Event,
@@ -76,7 +76,7 @@ class LineageBook:
                 case ForwardRan():
                     for row in event.rows:
                         self._extend(row.request, row.start_tokens, row.end_tokens)
-                case OwnerPublished():
+                case OwnerPublished() if event.request is not None:
                     self._publisher[event.owner] = event.request
                 case CaptureTried() if event.result.shared is not None:
                     self._shared(event.request, event.result.shared)
@@ -94,7 +94,17 @@ class LineageBook:
         return tuple(self._by_request.values())
 
     def publisher_of(self, owner: OwnerId) -> Lineage:
-        """The lineage that an inactive owner was published from last."""
+        """The lineage that an inactive owner was published from last.
+
+        Raises:
+            NinferLabError: It came in as a saved session, so nobody here saw it computed.
+        """
+        if owner not in self._publisher:
+            raise NinferLabError(
+                f"owner {owner}",
+                found="a restored session, computed elsewhere",
+                legal="an owner whose forwards this engine has run",
+            )
         return self._by_request[self._publisher[owner]]
 
     def _shared(self, request: RequestId, told: SharedCaptureTold) -> None:

@@ -9,6 +9,7 @@ Source: the safetensors format (eight bytes of header length, a JSON header, the
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -29,8 +30,9 @@ from ninfer_lab.models.qwen3_5.tensor_table import (
 
 SINGLE_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
+CONFIG_FILE = "config.json"
 HUB_PATTERNS = (
-    "config.json",
+    CONFIG_FILE,
     "*.safetensors",
     INDEX_FILE,
     "tokenizer*.json",
@@ -116,6 +118,18 @@ def checked_tensors(folder: Path, geometry: ModelGeometry) -> dict[str, StoredTe
             found[text_name(name)] = tensor
     _compare(found, tensor_shapes(geometry), geometry)
     return {name: tensor for name, tensor in found.items() if name in tensor_shapes(geometry)}
+
+
+def files_digest(folder: Path) -> str:
+    """Hex digest of the configuration and of every byte of the weights: the same checkpoint has the
+    same one, wherever it lies. Reads all files.
+    """
+    hasher = hashlib.blake2b(digest_size=16)
+    for path in (folder / CONFIG_FILE, *sorted(_weight_files(folder))):
+        with path.open("rb") as file:
+            hasher.update(path.name.encode())
+            hasher.update(hashlib.file_digest(file, "blake2b").digest())
+    return hasher.hexdigest()
 
 
 def _weight_files(folder: Path) -> tuple[Path, ...]:

@@ -6,11 +6,48 @@ cuts. A digest or a session key never gets here as an argument (IDN-4).
 
 from __future__ import annotations
 
-from ninfer_lab.contract.candidate import NotReusable
+from ninfer_lab.contract.candidate import (
+    AdmissionCandidate,
+    AdmissionRequest,
+    CheckpointSource,
+    NotReusable,
+    SourceDisposition,
+)
 from ninfer_lab.contract.ids import CheckpointRef
 from ninfer_lab.contract.prompt import PreparedPrompt
 from ninfer_lab.program.storage.active_sequence import ActiveSequence
 from ninfer_lab.program.storage.continuation_store import Continuation
+
+
+def verified(
+    request: AdmissionRequest,
+    owner: Continuation | None,
+    checkpoint: CheckpointRef,
+    disposition: SourceDisposition,
+) -> AdmissionCandidate | NotReusable:
+    """The candidate that a shortlisted checkpoint is for a request (CAND-2).
+
+    Args:
+        owner: What is inactive under the checkpoint's owner now, if anything.
+    """
+    found = None if owner is None else owner.checkpoint(checkpoint)
+    if owner is None or found is None:
+        return NotReusable.STALE
+    frontier_tokens = found.summary.frontier_tokens
+    difference = compare(request.prompt, owner, frontier_tokens)
+    if difference is not None:
+        return difference
+    return AdmissionCandidate(
+        request=request,
+        source=CheckpointSource(
+            owner=owner.ref,
+            checkpoint=checkpoint,
+            kind=found.summary.kind,
+            disposition=disposition,
+        ),
+        reuse_tokens=frontier_tokens,
+        prefill_tokens=len(request.prompt.tokens) - frontier_tokens,
+    )
 
 
 def compare(
