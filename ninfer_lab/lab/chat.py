@@ -84,6 +84,12 @@ class Chat:
         self._turns: list[Turn] = []
         self._asked: dict[RequestId, tuple[Message, ...]] = {}
 
+    def moved_to(self, engine: Engine) -> Chat:
+        """The same conversation so far, to be gone on with by another engine; this one stays."""
+        moved = Chat(engine, session=self._options.session_key, options=self._options)
+        moved._messages, moved._turns = self._messages, list(self._turns)
+        return moved
+
     @property
     def messages(self) -> tuple[Message, ...]:
         """The history as it would be sent now."""

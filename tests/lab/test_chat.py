@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from ninfer_lab.contract.candidate import ReusePath
 from ninfer_lab.contract.errors import PromptError
 from ninfer_lab.contract.options import EngineOptions, RequestOptions
 from ninfer_lab.contract.output import FinishReason
@@ -121,3 +122,16 @@ def test_a_turn_prints_what_it_cost(engine: Engine) -> None:
     )
     assert "red" in str(turn)
     assert "<table>" in turn._repr_html_()
+
+
+def test_a_saved_conversation_goes_on_in_another_engine(engine: Engine) -> None:  # spec: PER-3
+    chat, quiet = chat_on(engine), io.StringIO()
+    chat.say("The lamp is red. Locker K17 holds 83. What colour is the lamp?", show=quiet)
+    with open_engine(options=OPTIONS) as other:
+        other.sessions.restore(engine.sessions.save("home"))
+        moved = chat.moved_to(other)
+        there = moved.say("What does locker K17 hold?", show=quiet)
+        here = chat.say("What does locker K17 hold?", show=quiet)
+    assert (there.answer, there.cost) == (here.answer, here.cost)
+    assert there.log.prefix_reuse_path is ReusePath.PRIVATE_ENDPOINT
+    assert moved.messages == chat.messages
