@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from ninfer_lab.context_cache.catalog import Catalog, PrivateOwner
+from ninfer_lab.context_cache.demand_window import PrefixKey
 from ninfer_lab.context_cache.diverged_checkpoints import DivergedCheckpoints
 from ninfer_lab.context_cache.hit_history import HitHistory
 from ninfer_lab.context_cache.owner_edges import OwnerEdges
@@ -74,9 +75,14 @@ class KeptOwners:
         leant_on = self._edges.owners_besides(requests)
         return tuple(each.ref for each in self.all() if each.id in leant_on)
 
-    def private_worth(self) -> dict[OwnerRef, OwnerWorth]:
-        """What every private owner is worth."""
-        return {owner.ref: self.worth_of(owner.id) for owner in self._catalog.owners()}
+    def worth_of_all(self) -> dict[OwnerRef, OwnerWorth]:
+        """What every owner is worth."""
+        return {owner.ref: self.worth_of(owner.id) for owner in self.all()}
+
+    def worth_of_protected(self) -> dict[OwnerRef, OwnerWorth]:
+        """What owners that somebody leans on are worth."""
+        leant_on = self._edges.owners()
+        return {each.ref: self.worth_of(each.id) for each in self.all() if each.id in leant_on}
 
     def recency_order(self, victims: Sequence[KeptOwner]) -> tuple[int, ...]:
         """Ordinals, whoever was used last the longest ago in front."""
@@ -98,6 +104,7 @@ class KeptOwners:
             ),
             unreachable=self._diverged.of(owner_id),
             hits={checkpoint.ref: self._hits.of(checkpoint) for checkpoint in owner.checkpoints},
+            keys={each.ref: PrefixKey.of(each) for each in owner.checkpoints},
         )
 
     def is_private(self, owner: OwnerId) -> bool:

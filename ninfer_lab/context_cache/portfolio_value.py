@@ -63,14 +63,11 @@ def empirical_value_ns(demands: Iterable[Demand], savings_ns: Mapping[PrefixKey,
 def public_value_ns(
     demands: Iterable[Demand], savings_ns: Mapping[PrefixKey, int], credited_ns: Iterable[int] = ()
 ) -> int:
-    """What shared owners are worth together (VAL-3, VAL-5): the demands they would have spared, and
+    """What kept prefixes are worth together (VAL-3, VAL-5): the demands they would have spared, and
     once more whatever a live credit stands for.
 
-    A private checkpoint is no part of it: that somebody comes back to it once is its owner's own
-    prior, and would be paid twice.
-
     Args:
-        savings_ns: Of every shared owner's prefix.
+        savings_ns: Of every kept prefix, whosever it is.
         credited_ns: Saving of each owner with a live credit.
 
     Example: one demand for the longer of two nested prefixes, and a credit on the shorter.

@@ -270,7 +270,7 @@ class ResourceManager:
                 candidates=self._candidates(request),
                 victims=[owner.ref for owner in victims],
                 worth=self._kept.worth_of,
-                public=lambda: self._shared.public_worth(self._edges.owners()),
+                public=lambda: self._shared.public_worth(self._kept.worth_of_protected()),
                 needs_slot=self._reads(request),
                 has_vacant_slot=self._catalog.vacant_slot() is not None,
                 leaves_slot=self._kept.is_private,
@@ -359,12 +359,12 @@ class ResourceManager:
         return OwnerId(next(self._owner_ids))
 
     def _offers(self, candidate: AdmissionCandidate, decision: Decision) -> tuple[int, ...]:
-        """Where the prefill is split for shared prefixes. None for a borrower, whose state must
-        never be pinned when the head could come in (BKF-1).
-        """
+        """Where the prefill is split for shared prefixes; nowhere for a borrower."""
         if not self._reads(candidate.request):
             return ()
-        offers = self._shared.want(candidate, decision.candidates, self._edges.protects)
+        kept = self._kept.worth_of_all
+        offers = self._shared.want(candidate, decision.candidates, self._edges.protects, kept)
+        # A borrower has none: a capture pins an image beyond what was proven (BKF-1, ACT-6).
         return () if decision is self._borrowed else offers
 
     def _adopt_activation(self, result: Committed, opened: Opened) -> None:

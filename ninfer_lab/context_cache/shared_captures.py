@@ -148,7 +148,7 @@ class SharedCaptures:
             chance.request.request,
             chance.handle,
             PrefixKey(frontier, tokens.prefix_digest(frontier)),
-            private=self._kept.private_worth(),
+            kept=self._kept.worth_of_all(),
             is_protected=self._edges.protects,
             blocked_count=chance.blocked_count,
             must_be_immediate=chance.must_be_immediate,
@@ -200,6 +200,9 @@ class SharedCaptures:
                     publication_order=opened.chance.request.publication_order,
                     epoch=self._shared.epoch,
                     is_declared=told.evidence.is_declared,
+                    inherited=self._shared.inherited_at(
+                        opened.chance.request.request, told.frontier_tokens
+                    ),
                 )
                 return replace(told, outcome=SharedOutcome.PUBLISHED, published=entry.checkpoint)
             case SharedAborted():

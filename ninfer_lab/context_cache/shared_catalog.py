@@ -29,6 +29,7 @@ class SharedEntry:
         used_epoch: The same at its last hit, or at its publication.
         publication_ordinal: Which publication of this catalog it was.
         has_credit: Declared, and not yet matched by a later request.
+        inherited: Keys whose demand rolled on to it.
     """
 
     state: OwnerState
@@ -37,6 +38,7 @@ class SharedEntry:
     used_epoch: int
     publication_ordinal: int
     has_credit: bool
+    inherited: frozenset[PrefixKey] = frozenset()
 
     @property
     def id(self) -> OwnerId:
@@ -129,6 +131,7 @@ class SharedCatalog:
         publication_order: int,
         epoch: int,
         is_declared: bool,
+        inherited: frozenset[PrefixKey] = frozenset(),
     ) -> SharedEntry:
         """The promised slot gets its owner."""
         self._require_promised(slot)
@@ -140,6 +143,7 @@ class SharedCatalog:
             used_epoch=epoch,
             publication_ordinal=self._publications_count,
             has_credit=is_declared,
+            inherited=inherited,
         )
         self._slots[slot] = entry
         return entry

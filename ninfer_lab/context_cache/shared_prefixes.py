@@ -8,7 +8,7 @@ Source: spec SHR-6, EVD-2, EVD-3, CPT, VAL-1, VAL-5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ninfer_lab.context_cache.demand_window import (
@@ -19,8 +19,7 @@ from ninfer_lab.context_cache.demand_window import (
 )
 from ninfer_lab.context_cache.evidence import CreationRight, creation_right, is_repeated
 from ninfer_lab.context_cache.hit_history import NEVER, Hits
-from ninfer_lab.context_cache.portfolio_value import saving_ns
-from ninfer_lab.context_cache.public_worth import PublicWorth, SharedWorth, Standing
+from ninfer_lab.context_cache.public_worth import PublicWorth, SharedWorth, savings_by_key
 from ninfer_lab.context_cache.shared_capture_planner import (
     CaptureDecision,
     CaptureProblem,
@@ -33,12 +32,16 @@ from ninfer_lab.context_cache.split_selection import (
     PublicState,
     select_splits,
 )
-from ninfer_lab.context_cache.valuation import OwnerWorth, PriceWork, Valuation
+from ninfer_lab.context_cache.valuation import (
+    OwnerWorth,
+    PriceWork,
+    Valuation,
+    standing_now,
+)
 from ninfer_lab.contract.candidate import AdmissionCandidate, AdmissionRequest, SourceDisposition
 from ninfer_lab.contract.ids import OwnerId, OwnerRef, RequestId, SequenceHandle
 from ninfer_lab.contract.machine_work import MachineWork
 from ninfer_lab.contract.options import ResolvedOptions
-from ninfer_lab.contract.planning import STAYS
 from ninfer_lab.contract.program_api import ProgramApi
 from ninfer_lab.contract.shared_capture import CaptureSession
 from ninfer_lab.contract.shared_prefix import Evidence
@@ -57,12 +60,18 @@ class PrefixDemand:
         matched: Shared owners that Program has verified for it.
         rights: By frontier, of its candidates.
         evidence: By frontier.
+        extended: Keys whose demand rolls on to what it creates beyond them.
     """
 
     demand: Demand
     matched: tuple[OwnerId, ...]
     rights: Mapping[int, CreationRight]
     evidence: Mapping[int, Evidence]
+    extended: frozenset[PrefixKey] = frozenset()
+
+    def inherited_at(self, frontier_tokens: int) -> frozenset[PrefixKey]:
+        """Of what it may create at a frontier: every matched prefix begins like its own prompt."""
+        return frozenset(key for key in self.extended if key.frontier_tokens < frontier_tokens)
 
 
 class SharedPrefixes:
@@ -77,6 +86,7 @@ class SharedPrefixes:
         self._price = price
         self._automatic_markers_take_surplus = options.automatic_markers_take_surplus
         self._recycles = options.recycles_shared_prefixes
+        self._rolls = options.rolling_retention
         self.catalog = SharedCatalog(options.max_shared_prefixes)
         self._has_slots = options.max_shared_prefixes > 0
         self._window = DemandWindow()
@@ -112,29 +122,32 @@ class SharedPrefixes:
 
     def worth_of(self, entry: SharedEntry, hits: Hits = NEVER) -> OwnerWorth:
         """What giving way would take from the public, and when it was hit last."""
-        shared = SharedWorth(entry.key, entry.is_credited(self._epoch))
+        shared = SharedWorth(entry.key, entry.is_credited(self._epoch), entry.inherited)
         return OwnerWorth(retention=None, shared=shared, hits={entry.checkpoint.ref: hits})
 
-    def public_worth(self, outside: Collection[OwnerId]) -> PublicWorth:
-        """What shared owners are wanted for, with what those outside a decision bring.
+    def public_worth(self, outside: Mapping[OwnerRef, OwnerWorth]) -> PublicWorth:
+        """What prefixes are wanted for, with what those outside a decision bring.
 
         Args:
             outside: Catalogued owners that the decision cannot touch.
         """
-        standing = self._standing([e for e in self.catalog.entries() if e.id in outside])
-        return PublicWorth(self._window.demands, standing)
+        wanted = PublicWorth(self._window.demands)
+        standing = standing_now(self._program, self._price, outside, wanted.keys)
+        return PublicWorth(self._window.demands, standing) if standing else wanted
 
     def want(
         self,
         candidate: AdmissionCandidate,
         verified: Sequence[AdmissionCandidate],
         is_protected: IsProtected,
+        kept: Callable[[], Mapping[OwnerRef, OwnerWorth]],
     ) -> tuple[int, ...]:
         """Fixes what a request wants, and where its prefill is split for it (CPT-1).
 
         Args:
             candidate: The one that was chosen.
             verified: All that Program has verified for the request, root among them.
+            kept: Every catalogued owner, asked only where something may be created.
 
         Returns:
             Frontiers to offer, ascending.
@@ -146,25 +159,24 @@ class SharedPrefixes:
         creatable = self._creatable(candidate, wanted)
         if not creatable:
             return ()
-        demands = self._window.with_provisional(wanted.demand)
-        standing = self._standing(self.catalog.entries())
-        state = PublicState(
-            demands,
-            {each.worth.key: each.saving_ns for each in standing},
-            tuple(each.saving_ns for each in standing if each.worth.is_credited),
-        )
         resident = {each.reuse_tokens for each in verified}
         source = candidate.source
         if source is not None and source.owner.id not in wanted.matched:
             resident.discard(candidate.reuse_tokens)  # its own private base may be promoted
         opportunities = [
-            Opportunity(key, self._rebuild_ns(request, key.frontier_tokens), right, is_declared)
+            Opportunity(
+                key,
+                self._rebuild_ns(request, key.frontier_tokens),
+                right,
+                is_declared,
+                wanted.inherited_at(key.frontier_tokens),
+            )
             for key, right, is_declared in creatable
-            if key.frontier_tokens not in resident and key not in state.savings_ns
+            if key.frontier_tokens not in resident
         ]
         choice = select_splits(
             opportunities,
-            state,
+            self._public_state(candidate, wanted, kept()),
             self._surplus_slots_count(wanted, is_protected),
             lambda frontiers: self._split_cost_ns(candidate, frontiers),
         )
@@ -200,6 +212,11 @@ class SharedPrefixes:
                 return entry
         return None
 
+    def inherited_at(self, request: RequestId, frontier_tokens: int) -> frozenset[PrefixKey]:
+        """What a request's prefix inherits, of that which the window still knows."""
+        inherited = self._wanted[request].inherited_at(frontier_tokens)
+        return inherited & PublicWorth(self._window.demands).keys
+
     def evidence_at(self, request: RequestId, frontier_tokens: int) -> Evidence:
         """The reasons for a request's candidate."""
         return self._wanted[request].evidence[frontier_tokens]
@@ -210,7 +227,7 @@ class SharedPrefixes:
         handle: SequenceHandle,
         key: PrefixKey,
         *,
-        private: Mapping[OwnerRef, OwnerWorth],
+        kept: Mapping[OwnerRef, OwnerWorth],
         is_protected: IsProtected,
         blocked_count: int,
         must_be_immediate: bool,
@@ -218,7 +235,7 @@ class SharedPrefixes:
         """Weighs a shared prefix at the sequence's frontier.
 
         Args:
-            private: Private owners there are, with their worth.
+            kept: Every catalogued owner.
             blocked_count: Other requests that would wait for its copies.
             must_be_immediate: Whether nothing may be copied between the tiers.
 
@@ -231,10 +248,8 @@ class SharedPrefixes:
         ways = self._ways(wanted, right, evidence, is_protected)
         if not ways:
             return None
-        entries = self.catalog.entries()
-        worth = {ref.id: each for ref, each in private.items()}
-        worth |= {entry.id: self.worth_of(entry) for entry in entries}
-        owners = sorted([*private, *(entry.ref for entry in entries)], key=lambda ref: ref.id)
+        worth = {ref.id: each for ref, each in kept.items()}
+        owners = sorted(kept, key=lambda ref: ref.id)
         session = self._program.plan_capture(
             handle, owners, [ref.id for ref in owners if is_protected(ref.id)]
         )
@@ -243,7 +258,9 @@ class SharedPrefixes:
             CaptureProblem(
                 session=session,
                 valuation=Valuation(session, self._price, worth.__getitem__, lambda: public),
-                worth=SharedWorth(key, evidence.is_declared),
+                worth=SharedWorth(
+                    key, evidence.is_declared, wanted.inherited_at(key.frontier_tokens)
+                ),
                 ways=ways,
                 may_press=right is CreationRight.PRESSURE,
                 blocked_count=blocked_count,
@@ -257,18 +274,15 @@ class SharedPrefixes:
         self, request: AdmissionRequest, verified: Sequence[AdmissionCandidate]
     ) -> PrefixDemand:
         proposed = request.prompt.shared_candidates
-        matched = [
-            entry
-            for each in verified
-            if each.source is not None
-            and (entry := self.catalog.get(each.source.owner.id)) is not None
-        ]
-        frontiers = [each.frontier_tokens for each in proposed]
+        sources = [each.source.owner.id for each in verified if each.source is not None]
+        matched = [entry for owner in sources if (entry := self.catalog.get(owner)) is not None]
+        matched_tokens = {each.reuse_tokens for each in verified if each.source is not None}
+        frontiers = sorted(matched_tokens.union(each.frontier_tokens for each in proposed))
         digests = request.prompt.tokens.prefix_digests(frontiers)
         keys = dict(zip(frontiers, map(PrefixKey, frontiers, digests), strict=True))
         demand = Demand(
             domain=reuse_domain(request.session_key, request.request),
-            keys=frozenset((*keys.values(), *(entry.key for entry in matched))),
+            keys=frozenset(keys.values()),
         )
         demands = self._window.with_provisional(demand)
         rights = {
@@ -284,6 +298,7 @@ class SharedPrefixes:
             matched=tuple(entry.id for entry in matched),
             rights=rights,
             evidence={each.frontier_tokens: each.evidence for each in proposed},
+            extended=frozenset().union(*({e.key, *e.inherited} for e in matched if self._rolls)),
         )
 
     def _creatable(
@@ -299,22 +314,20 @@ class SharedPrefixes:
             if right is not CreationRight.NONE and frontier >= max(1, candidate.reuse_tokens)
         ]
 
-    def _standing(self, entries: Sequence[SharedEntry]) -> list[Standing]:
-        """What each spares where its replicas are now."""
-        if not entries:
-            return []
-        ordered = sorted(entries, key=lambda entry: entry.id)
-        session = self._program.plan((), [entry.ref for entry in ordered])
-        return [
-            Standing(
-                SharedWorth(entry.key, entry.is_credited(self._epoch)),
-                max(
-                    saving_ns(self._price(each.rebuild), min(map(self._price, each.recipes)))
-                    for each in session.own_recoveries(ordinal, STAYS)
-                ),
-            )
-            for ordinal, entry in enumerate(ordered)
-        ]
+    def _public_state(
+        self,
+        candidate: AdmissionCandidate,
+        wanted: PrefixDemand,
+        kept: Mapping[OwnerRef, OwnerWorth],
+    ) -> PublicState:
+        """What is kept beside the request: a consumed source has become its own."""
+        consumed = candidate.source.owner if candidate.source and candidate.is_consuming else None
+        beside = {ref: worth for ref, worth in kept.items() if ref != consumed}
+        demands = self._window.with_provisional(wanted.demand)
+        wanted_keys = PublicWorth(demands).keys
+        standing = standing_now(self._program, self._price, beside, wanted_keys)
+        credited = tuple(each.saving_ns for each in standing if each.worth.is_credited)
+        return PublicState(demands, savings_by_key(standing), credited)
 
     def _rebuild_ns(self, request: AdmissionRequest, frontier_tokens: int) -> int:
         prefill = self._program.prefill_work(request, 0, frontier_tokens)

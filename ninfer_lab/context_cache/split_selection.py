@@ -23,12 +23,14 @@ class Opportunity(NamedTuple):
     Attributes:
         saving_ns: What it would spare whoever matches it, ready on the Device.
         is_declared: Whether it brings a credit.
+        inherited: Keys whose demand would roll on to it.
     """
 
     key: PrefixKey
     saving_ns: int
     right: CreationRight
     is_declared: bool
+    inherited: frozenset[PrefixKey] = frozenset()
 
     @property
     def frontier_tokens(self) -> int:
@@ -57,7 +59,8 @@ class PublicState(NamedTuple):
         """With more owners in it."""
         savings = dict(self.savings_ns)
         for each in created:
-            savings[each.key] = max(each.saving_ns, savings.get(each.key, 0))
+            for key in (each.key, *each.inherited):
+                savings[key] = max(each.saving_ns, savings.get(key, 0))
         credits_ns = tuple(each.saving_ns for each in created if each.is_declared)
         return PublicState(self.demands, savings, (*self.credited_ns, *credits_ns))
 

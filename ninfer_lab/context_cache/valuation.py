@@ -8,15 +8,17 @@ and never says what is feasible (INV-13).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
+from ninfer_lab.context_cache.demand_window import PrefixKey
 from ninfer_lab.context_cache.portfolio_value import private_loss_ns, saving_ns
 from ninfer_lab.context_cache.public_worth import PublicWorth, SharedWorth, Standing
 from ninfer_lab.context_cache.retention import RetentionClass
 from ninfer_lab.contract.fixed_point import saturated_sum
-from ninfer_lab.contract.ids import CheckpointRef, OwnerId
+from ninfer_lab.contract.ids import CheckpointRef, OwnerId, OwnerRef
 from ninfer_lab.contract.machine_work import MachineWork
 from ninfer_lab.contract.planning import (
     STAYS,
@@ -26,6 +28,7 @@ from ninfer_lab.contract.planning import (
     TargetHandle,
     Verdict,
 )
+from ninfer_lab.contract.program_api import ProgramApi
 from ninfer_lab.contract.target_cost import TargetCost
 
 PriceWork = Callable[[MachineWork], int]
@@ -41,12 +44,14 @@ class OwnerWorth:
         unreachable: Checkpoints proven never to match again: they carry no loss.
         hits: How often each checkpoint was selected, and when last, as a publication order.
         shared: Of a shared owner: what the public wants of it.
+        keys: Of a private owner's checkpoints: a demand may match them as well (VAL-3).
     """
 
     retention: RetentionClass | None
     unreachable: frozenset[CheckpointRef] = frozenset()
     hits: Mapping[CheckpointRef, tuple[int, int]] | None = None
     shared: SharedWorth | None = None
+    keys: Mapping[CheckpointRef, PrefixKey] | None = None
 
     @property
     def weight(self) -> int:
@@ -57,8 +62,52 @@ class OwnerWorth:
         """(count, last)."""
         return (0, 0) if self.hits is None else self.hits.get(checkpoint, (0, 0))
 
+    def is_wanted(self, wanted: Collection[PrefixKey]) -> bool:
+        """Whether the public may be worse off without it."""
+        if self.shared is not None:
+            return True
+        return bool(self.keys) and any(key in wanted for key in (self.keys or {}).values())
+
+    def claim_on(
+        self, checkpoint: CheckpointRef, wanted: Collection[PrefixKey]
+    ) -> SharedWorth | None:
+        """As what the public wants a checkpoint; a private one has no credit (VAL-5)."""
+        if self.shared is not None:
+            return self.shared
+        key = (self.keys or {}).get(checkpoint)
+        return SharedWorth(key, is_credited=False) if key in wanted and key is not None else None
+
 
 WorthOf = Callable[[OwnerId], OwnerWorth]
+
+
+def standing_now(
+    program: ProgramApi,
+    price: PriceWork,
+    owners: Mapping[OwnerRef, OwnerWorth],
+    wanted: Collection[PrefixKey],
+) -> list[Standing]:
+    """What the public has of some owners where their replicas are now.
+
+    Args:
+        wanted: Keys that are demanded; a private owner counts by these alone.
+    """
+    there = sorted((ref for ref, worth in owners.items() if worth.is_wanted(wanted)), key=_id_of)
+    if not there:
+        return []
+    session, standing = program.plan((), there), []
+    for ordinal, ref in enumerate(there):
+        worth = owners[ref]
+        for each in session.own_recoveries(ordinal, STAYS):
+            claim = worth.claim_on(each.checkpoint, wanted)
+            if claim is not None and each.checkpoint not in worth.unreachable:
+                spared_ns = saving_ns(price(each.rebuild), min(map(price, each.recipes)))
+                standing.append(Standing(claim, spared_ns))
+    return standing
+
+
+def _id_of(ref: OwnerRef) -> OwnerId:
+    return ref.id
 
 
 class Valuation:
@@ -66,7 +115,7 @@ class Valuation:
 
     Args:
         worth: Of any owner of the session; asked once the first target is no identity.
-        public: What shared owners are wanted for; asked likewise. None are worth anything without.
+        public: What prefixes are wanted for; asked likewise. None are worth anything without.
     """
 
     def __init__(
@@ -87,7 +136,8 @@ class Valuation:
         self._savings: dict[tuple[int, object], tuple[int, ...]] = {}
         self._own: dict[tuple[int, int], tuple[int, ...]] = {}
         self._step_losses: dict[int, tuple[DegradationStep, int]] = {}
-        self._standing: dict[int, dict[int, Standing]] = {}
+        self._standing: dict[int, dict[int, tuple[Standing, ...]]] = {}
+        self._public_values_ns: dict[object, int] = {}
         self._identity_savings: dict[tuple[int, int], tuple[int, ...]] = {}
 
     @cached_property
@@ -99,8 +149,17 @@ class Valuation:
         return [each.weight for each in self._worth]
 
     @cached_property
-    def _shared(self) -> dict[int, SharedWorth]:
-        return {owner: each.shared for owner, each in enumerate(self._worth) if each.shared}
+    def _wanted(self) -> dict[int, list[tuple[int, SharedWorth]]]:
+        """Owners that the public wants something of: the places of it among their checkpoints, and
+        as what each is wanted.
+        """
+        keys, found = self._public.keys, {}
+        for owner, worth in enumerate(self._worth):
+            if worth.is_wanted(keys):
+                listed = self._session.own_recoveries(owner, STAYS)
+                claims = [worth.claim_on(each.checkpoint, keys) for each in listed]
+                found[owner] = [(i, claim) for i, claim in enumerate(claims) if claim is not None]
+        return found
 
     @cached_property
     def _public(self) -> PublicWorth:
@@ -116,7 +175,7 @@ class Valuation:
         )
 
     def public_loss_ns(self, target: TargetHandle) -> int:
-        """What shared owners are worth less than in the candidate's identity (VAL-6)."""
+        """What the public has less than in the candidate's identity (VAL-6)."""
         return self._public_loss_ns(target, self._affected(target))
 
     def loss_ns(self, target: TargetHandle) -> int:
@@ -124,7 +183,7 @@ class Valuation:
         return self._private_loss_ns(target, self._affected(target))
 
     def public_value_ns(self, target: TargetHandle, *more: Standing) -> int:
-        """What shared owners are worth in a target (VAL-3).
+        """What the public has of a target (VAL-3).
 
         Args:
             more: Owners that would come to it.
@@ -139,8 +198,8 @@ class Valuation:
         return saturated_sum(*[self._owner_loss_ns(target, owner) for owner in affected])
 
     def _public_loss_ns(self, target: TargetHandle, affected: Sequence[int]) -> int:
-        """Nothing where no shared owner is among the affected."""
-        if not affected or not self._shared or self._shared.keys().isdisjoint(affected):
+        """Nothing where nobody that the public wants is among the affected."""
+        if not affected or not self._wanted or self._wanted.keys().isdisjoint(affected):
             return 0
         identity = self._session.identity(target.candidate)
         before_ns = self._public_value_ns(identity, (), ())
@@ -149,20 +208,40 @@ class Valuation:
     def _public_value_ns(
         self, target: TargetHandle, affected: Sequence[int], more: Sequence[Standing]
     ) -> int:
-        """Whoever is not affected stands as in the identity."""
-        standing = self._standing.get(target.candidate)
-        if standing is None:
-            identity = self._session.identity(target.candidate)
-            standing = self._standing[target.candidate] = {
-                owner: Standing(worth, self._savings_in(identity, owner)[0])
-                for owner, worth in self._shared.items()
-            }
-        moved = {
-            owner: Standing(self._shared[owner], self._savings_in(target, owner)[0])
-            for owner in affected
-            if owner in self._shared
+        """Whoever is not affected stands as in the identity; most targets move the same few."""
+        moved = [
+            (owner, self._savings_in(target, owner)) for owner in affected if owner in self._wanted
+        ]
+        told = target.candidate, tuple(moved), tuple(more)
+        value_ns = self._public_values_ns.get(told)
+        if value_ns is None:
+            standing = self._standing.get(target.candidate)
+            if standing is None:
+                standing = self._standing_at_first(target.candidate)
+                self._standing[target.candidate] = standing
+            there = {**standing, **{owner: self._standing_in(target, owner) for owner, _ in moved}}
+            value_ns = self._public.value_ns(chain(*there.values(), more))
+            self._public_values_ns[told] = value_ns
+        return value_ns
+
+    def _standing_at_first(self, candidate: int) -> dict[int, tuple[Standing, ...]]:
+        """In a candidate's identity. A consumed source is the active request's, and nobody else's
+        to match (VAL-8).
+        """
+        identity, consumed = self._session.identity(candidate), None
+        if self._session.candidates[candidate].is_consuming:
+            source = self._session.candidates[candidate].source
+            consumed = None if source is None else source.owner.id
+        owners = self._session.owners
+        return {
+            owner: self._standing_in(identity, owner)
+            for owner in self._wanted
+            if owners[owner].id != consumed
         }
-        return self._public.value_ns((*{**standing, **moved}.values(), *more))
+
+    def _standing_in(self, target: TargetHandle, owner: int) -> tuple[Standing, ...]:
+        savings = self._savings_in(target, owner)
+        return tuple([Standing(claim, savings[i]) for i, claim in self._wanted[owner]])
 
     def step_loss_ns(self, step: DegradationStep) -> int:
         """What a step adds to its owner's loss, by the owner's outcomes alone: a forecast, for what
@@ -178,10 +257,12 @@ class Valuation:
 
     def own_loss_ns(self, owner: int, choice: int) -> int:
         """What an owner loses with an outcome, whatever others keep of the same contents."""
-        if self._worth[owner].shared is not None:
-            return self._own_public_loss_ns(owner, choice)
+        public_ns = self._own_public_loss_ns(owner, choice) if owner in self._wanted else 0
+        if not self._weights[owner]:
+            return public_ns
         stays = self._own_savings(owner, STAYS)
-        return private_loss_ns(self._weights[owner], stays, self._own_savings(owner, choice))
+        private_ns = private_loss_ns(self._weights[owner], stays, self._own_savings(owner, choice))
+        return saturated_sum(public_ns, private_ns)
 
     def work_ns(self, work: MachineWork) -> int:
         """The price of some work; equal work is priced once."""
@@ -195,15 +276,25 @@ class Valuation:
         return price
 
     def _own_public_loss_ns(self, owner: int, choice: int) -> int:
-        """What all lose while the other shared owners stay as they are."""
+        """What all lose while the other owners stay as they are."""
+        moved = self._standing_by_itself(owner, choice)
+        staying = self._staying
+        if moved == staying[owner]:
+            return 0
+        value_ns = self._public.value_ns(chain(*{**staying, owner: moved}.values()))
+        return max(0, self._staying_ns - value_ns)
 
-        def value_ns(choice: int) -> int:
-            return self._public.value_ns(
-                Standing(worth, self._own_savings(o, choice if o == owner else STAYS)[0])
-                for o, worth in self._shared.items()
-            )
+    @cached_property
+    def _staying(self) -> dict[int, tuple[Standing, ...]]:
+        return {owner: self._standing_by_itself(owner, STAYS) for owner in self._wanted}
 
-        return max(0, value_ns(STAYS) - value_ns(choice))
+    @cached_property
+    def _staying_ns(self) -> int:
+        return self._public.value_ns(chain(*self._staying.values()))
+
+    def _standing_by_itself(self, owner: int, choice: int) -> tuple[Standing, ...]:
+        savings = self._own_savings(owner, choice)
+        return tuple([Standing(claim, savings[i]) for i, claim in self._wanted[owner]])
 
     def _owner_loss_ns(self, target: TargetHandle, owner: int) -> int:
         """Nothing where the owner's placement is what it is in the identity."""

@@ -143,6 +143,9 @@ class EngineOptions:
             boundary that a protocol places by itself may take a vacant shared slot at first sight.
         recycles_shared_prefixes: Whether a full shared catalog gives up the least recently used
             entry that nobody declared (EVD-2); without it such a catalog stays full for good.
+        rolling_retention: Whether a shared prefix inherits the demand of those that it goes on
+            from, so that one growing history keeps its newest beginning. Without it they keep what
+            they are wanted for, and one that many have wanted stays in its place.
         backend: A speculative backend's KV pool; `None` without one.
         kv_lease_growth: Whether output growth is leased in windows instead of reserved whole
             (ACT-4).
@@ -170,6 +173,7 @@ class EngineOptions:
     max_shared_prefixes: int | None = None
     automatic_markers_take_surplus: bool = False
     recycles_shared_prefixes: bool = True
+    rolling_retention: bool = False
     backend: SpeculativeBackend | None = None
     kv_lease_growth: bool = False
     backfill: bool = False
@@ -235,6 +239,7 @@ class EngineOptions:
             ),
             automatic_markers_take_surplus=self.automatic_markers_take_surplus,
             recycles_shared_prefixes=self.recycles_shared_prefixes,
+            rolling_retention=self.rolling_retention,
             context_cache=self.context_cache,
             max_pending_requests=self.max_pending_requests,
             backend=self.backend,
@@ -354,6 +359,7 @@ class ResolvedOptions:
     recency_eviction: bool
     anchors: PrivateAnchors = NO_PRIVATE_ANCHORS
     release_diverged: bool = False
+    rolling_retention: bool = False
 
     def coverage_tokens(self, pool: KvPool, frontier_tokens: int) -> int:
         """Tokens that a pool's KV must cover at a frontier of a continuation."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
+from types import MappingProxyType
 from typing import Any
 
 from ninfer_lab.contract.errors import NinferLabError
@@ -23,11 +24,14 @@ _SWITCHES = (
     "endpoint_anchors",
     "automatic_markers_take_surplus",
     "recycles_shared_prefixes",
+    "rolling_retention",
 )
 _BACKEND_LAG = "backend_lag_tokens"
 """Stands for the backend: there is one if this is written."""
 _BACKEND_CAPACITY = "backend_kv_capacity_tokens"
-_ON, _OFF = "on", "off"
+ON, OFF = "on", "off"
+SWITCH = MappingProxyType({ON: True, OFF: False})
+"""How a switch is written."""
 
 
 def read_options(block: Block) -> EngineOptions:
@@ -54,7 +58,7 @@ def _value(name: str, written: Field) -> ContextCache | bool | int:
     if name == "context_cache":
         return written.choice({mode.value: mode for mode in ContextCache})
     if name in _SWITCHES:
-        return written.choice({_ON: True, _OFF: False})
+        return written.choice(SWITCH)
     return written.count()
 
 
@@ -83,6 +87,6 @@ def written_options(options: EngineOptions) -> Iterator[tuple[str, str]]:
             case ContextCache():
                 yield each.name, value.value
             case bool():
-                yield each.name, _ON if value else _OFF
+                yield each.name, ON if value else OFF
             case _:
                 yield each.name, str(value)

@@ -35,6 +35,7 @@ def shared_world(
     pages: int = 64,
     markers_take_surplus: bool = False,
     recycles: bool = True,
+    rolls: bool = False,
 ) -> EngineWorld:
     """Roomy by default, with chunks of 64 tokens."""
     return engine_world(
@@ -50,6 +51,7 @@ def shared_world(
             max_shared_prefixes=slots,
             automatic_markers_take_surplus=markers_take_surplus,
             recycles_shared_prefixes=recycles,
+            rolling_retention=rolls,
         )
     )
 

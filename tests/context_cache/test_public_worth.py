@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ninfer_lab.context_cache.demand_window import Demand, PrefixKey
-from ninfer_lab.context_cache.public_worth import PublicWorth, SharedWorth, Standing
+from ninfer_lab.context_cache.portfolio_value import public_value_ns
+from ninfer_lab.context_cache.public_worth import (
+    PublicWorth,
+    SharedWorth,
+    Standing,
+    savings_by_key,
+)
 from ninfer_lab.context_cache.valuation import OwnerWorth, Valuation
 from ninfer_lab.contract.machine_work import MachineWork
 from simulation.capture_world import CaptureWorld
@@ -76,6 +82,16 @@ def test_an_admission_is_charged_what_the_public_loses_by_it() -> None:  # spec:
     sheltered = Valuation(session, price, worth.__getitem__, lambda: outside)
     target = identity.with_choice(0, gone[0])
     assert sheltered.cost(target, session.judge(target)).public_loss_ns == 0
+
+
+def test_it_is_the_sum_of_the_books_however_it_is_looked_at() -> None:  # spec: VAL-3, VAL-5
+    demands = [demand(SHORT, LONG), demand(LONG), demand(SHORT), demand()]
+    for others in ([], [standing(SHORT, 7, credited=True)], [standing(LONG, 4)]):
+        for owners in ([], [standing(SHORT, 10)], [standing(LONG, 9, credited=True)] * 2):
+            everybody = [*others, *owners]
+            credits_ns = [each.saving_ns for each in everybody if each.worth.is_credited]
+            by_the_books = public_value_ns(demands, savings_by_key(everybody), credits_ns)
+            assert PublicWorth(demands, others).value_ns(owners) == by_the_books
 
 
 savings = st.lists(

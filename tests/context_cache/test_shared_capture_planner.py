@@ -24,7 +24,7 @@ from ninfer_lab.context_cache.valuation import OwnerWorth, Valuation
 from ninfer_lab.contract.fixed_point import U64_MAX
 from ninfer_lab.contract.ids import OwnerRef
 from ninfer_lab.contract.machine_work import MachineWork
-from ninfer_lab.contract.planning import TargetHandle
+from ninfer_lab.contract.planning import STAYS, TargetHandle
 from ninfer_lab.contract.result import Committed
 from ninfer_lab.contract.shared_report import CaptureForm, CaptureGain, SlotSource
 from simulation.capture_world import CaptureWorld
@@ -185,6 +185,15 @@ def test_a_demand_that_the_entry_serves_already_gains_only_the_difference() -> N
     # spec: VAL-3
     scene = Scene(extra=3, host=0, owners=1)
     problem = scene.problem(demands=[demand(NEW, OLD)], worth=scene.shared(0, OLD))
+    assert gain_of(plan_shared_capture(problem)).net_ns == 100_000 - 50_000 - COPY_NS
+
+
+def test_a_demand_that_a_private_owner_serves_gains_only_the_difference() -> None:
+    # spec: VAL-3, VAL-7
+    scene = Scene(extra=3, host=0, owners=1)
+    (checkpoint,) = scene.world.session(scene.active).own_recoveries(0, STAYS)
+    private = OwnerWorth(retention=RetentionClass.DISPOSABLE, keys={checkpoint.checkpoint: OLD})
+    problem = scene.problem(demands=[demand(NEW, OLD)], worth={scene.owners[0]: private})
     assert gain_of(plan_shared_capture(problem)).net_ns == 100_000 - 50_000 - COPY_NS
 
 

@@ -26,12 +26,13 @@ from context_cache.shared_worlds import (
     tail,
 )
 from ninfer_lab.contract.candidate import ReusePath
+from ninfer_lab.contract.ids import RequestId
 from ninfer_lab.contract.options import CacheMode
 from ninfer_lab.contract.shared_prefix import Evidence
 from ninfer_lab.contract.shared_report import CaptureForm, SharedOutcome, SlotSource
 from ninfer_lab.contract.target import StateTransition
 from simulation.content_machine import answer_to
-from simulation.engine_world import prepared
+from simulation.engine_world import EngineWorld, prepared
 
 PUBLISHED, NO_SLOT = SharedOutcome.PUBLISHED, SharedOutcome.NO_SLOT
 DEDUPLICATED, NO_ROOM = SharedOutcome.DEDUPLICATED, SharedOutcome.NO_ROOM
@@ -126,6 +127,34 @@ def test_a_private_base_is_promoted_before_anything_is_computed() -> None:  # sp
     third = world.submit(prepared([*known, 8, 9]), output=2)
     world.finish(third)
     assert reused(world, third) in ((SHARED, len(known)), (ReusePath.PRIVATE_ENDPOINT, len(known)))
+
+
+def beyond_an_endpoint(*sessions: str | None) -> tuple[EngineWorld, int, RequestId]:
+    """A conversation of `mine`, and requests that know it to its end; the last proposes that end by
+    a mere look at it.
+    """
+    world = shared_world()
+    base = [*head(0), *tail(0)]
+    ask(world, 0, 0, evidence=None, session="mine")
+    known = [*base, *answer_to(base, 2)[:1]]
+    for ordinal, session in enumerate(sessions, 1):
+        shared = {len(known): OBSERVED} if ordinal == len(sessions) else {}
+        prompt = prepared([*known, ordinal, 7], shared=shared)
+        request = world.submit(prompt, output=2, session=session)
+        world.finish(request)
+    return world, len(known), request
+
+
+def test_what_was_matched_privately_is_wanted_as_well() -> None:  # spec: VAL-1, EVD-1
+    world, end, last = beyond_an_endpoint("mine", "yours")
+    assert reused(world, last) == (ROOT, 0)  # the conversation has gone on
+    assert outcomes(world, last) == [(end, PUBLISHED)]
+
+
+def test_what_a_private_checkpoint_serves_needs_no_shared_slot() -> None:  # spec: VAL-3
+    world, end, last = beyond_an_endpoint("yours", "theirs")
+    assert reused(world, last) == (ReusePath.PRIVATE_ENDPOINT, end)  # it is retained for all
+    assert outcomes(world, last) == []
 
 
 def test_a_request_that_may_leave_nothing_behind_shares_nothing() -> None:  # spec: MODE-2

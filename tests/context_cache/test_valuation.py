@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from context_cache.decisions import TOKEN_NS, noise, owner, price, problem, walk
+from ninfer_lab.context_cache.demand_window import Demand, PrefixKey
 from ninfer_lab.context_cache.judged_targets import Problem
 from ninfer_lab.context_cache.portfolio_value import private_loss_ns, saving_ns
+from ninfer_lab.context_cache.public_worth import PublicWorth
 from ninfer_lab.context_cache.valuation import OwnerWorth, PriceWork, Valuation
 from ninfer_lab.contract.candidate import SourceDisposition
 from ninfer_lab.contract.ids import CheckpointId, CheckpointRef, OwnerId
@@ -82,6 +86,54 @@ def test_a_consumed_source_is_no_loss() -> None:  # spec: VAL-8
     assert posed.valuation.loss_ns(identity) == 0
     alone = posed.valuation.own_loss_ns(1, maximal.choices[1])
     assert posed.valuation.loss_ns(maximal) == alone > 0
+
+
+WANTED = PrefixKey(640, b"wanted")
+
+
+def wanted_of_the_first(posed: Problem, *demands: Demand) -> Valuation:
+    """Belief in which the first owner's endpoint is what some demands match."""
+    session = posed.session
+    endpoint = session.recoveries(session.identity(0), 0)[-1].checkpoint
+
+    def worth(owner_id: OwnerId) -> OwnerWorth:
+        known = posed.worth(owner_id)
+        return replace(known, keys={endpoint: WANTED}) if owner_id == endpoint.owner else known
+
+    return Valuation(session, price, worth, lambda: PublicWorth(demands))
+
+
+def wanting(*keys: PrefixKey) -> Demand:
+    return Demand(domain=b"x", keys=frozenset(keys))
+
+
+def test_a_private_checkpoint_that_was_asked_for_is_lost_to_those_as_well() -> None:
+    # spec: VAL-3, VAL-6
+    posed = open_problem(problem(owner(640), owner(640), pages=60), price)
+    session = posed.session
+    rebuild_ns = 640 * TOKEN_NS + 640 * 641 // 2 * 10
+    for demands, times in (((), 0), ((wanting(WANTED),) * 2, 2), ((wanting(),), 0)):
+        valuation = wanted_of_the_first(posed, *demands)
+        for gone, expected in (((0,), times), ((1,), 0), ((0, 1), times)):
+            target = session.identity(0)
+            for ordinal in gone:
+                target = target.with_choice(ordinal, session.maximal(0).choices[ordinal])
+            cost = valuation.cost(target, session.judge(target))
+            assert cost.public_loss_ns == expected * rebuild_ns
+            # The prior of one further use that nobody has seen yet stands beside it (VAL-4).
+            assert cost.private_loss_ns == posed.valuation.loss_ns(target)
+            own = [valuation.own_loss_ns(o, target.choices[o]) for o in gone]
+            assert sum(own) == cost.public_loss_ns + cost.private_loss_ns
+
+
+def test_what_an_active_request_has_taken_over_serves_nobody_else() -> None:  # spec: VAL-8, VAL-3
+    consume, retain = SourceDisposition.CONSUME, SourceDisposition.RETAIN
+    continued = ((0, 0, consume), (0, 0, retain))
+    posed = open_problem(problem(owner(640), owner(640), continued=continued, pages=60), price)
+    valuation = wanted_of_the_first(posed, wanting(WANTED))
+    rebuild_ns = 640 * TOKEN_NS + 640 * 641 // 2 * 10
+    values = [valuation.public_value_ns(posed.session.identity(c)) for c in range(3)]
+    assert values == [rebuild_ns, 0, rebuild_ns]
 
 
 def test_owners_add_up_by_their_weights() -> None:  # spec: VAL-4

@@ -1,12 +1,12 @@
 """Wrong versions of scheduler, manager and engine, each with the test that must catch it.
 
-Those of private anchors are in `context_cache.mutants_of_anchors`, Program's own in
+Those of private anchors and of shared prefixes are in `context_cache`, Program's own in
 `program.mutants_of_states` and `program.mutants_of_transitions`.
 """
 
 from __future__ import annotations
 
-from context_cache import mutants_of_anchors
+from context_cache import mutants_of_anchors, mutants_of_shared
 from context_cache import test_open_transition as transitions
 from engine import test_admission_boundary as boundary
 from engine import test_backfill as backfill
@@ -290,4 +290,4 @@ ENGINE = (
     ),
 )
 
-MUTANTS = (*MANAGER, *SCHEDULER, *ENGINE, *mutants_of_anchors.MUTANTS)
+MUTANTS = (*MANAGER, *SCHEDULER, *ENGINE, *mutants_of_anchors.MUTANTS, *mutants_of_shared.MUTANTS)
