@@ -67,7 +67,7 @@ from ninfer_lab.lab.story_fields import (
     text_of_text,
 )
 from ninfer_lab.lab.story_marks import NO_MARKS, Marks, UnreadableMark, parse_marks
-from ninfer_lab.lab.story_options import read_options, written_options
+from ninfer_lab.lab.story_options import ON, SWITCH, read_options, written_options
 
 SUFFIX = ".story"
 
@@ -75,7 +75,11 @@ ANONYMOUS = "-"
 """What stands for no session."""
 
 _SPEAKERS = {role.value: role for role in (Role.SYSTEM, Role.USER, Role.TOOL, Role.ASSISTANT)}
-_TURN_FIELDS = {"chat": (*_SPEAKERS, "drop", "answer"), "tokens": ("drop", "prompt", "answer")}
+_PROMPT_END = "anchor_prompt_end"
+_TURN_FIELDS = {
+    "chat": (*_SPEAKERS, "drop", "answer"),
+    "tokens": ("drop", "prompt", "answer", _PROMPT_END),
+}
 _ANY_FIELDS = (
     *("from", "at", "after", "session", "marks", "cancel", "max_output", "mode", "stop", "purpose"),
 )
@@ -234,12 +238,14 @@ def _chat_turn(block: Block, given: dict[str, Field]) -> ChatTurn:
 
 def _token_turn(block: Block, given: dict[str, Field]) -> TokenTurn:
     drop, prompt, answer = given.get("drop"), given.get("prompt"), given.get("answer")
+    end = given.get(_PROMPT_END)
     if prompt is None and drop is None:
         block.place.refuse("tokens", found="no prompt", legal="one, or `drop` to ask again")
     return TokenTurn(
         dropped_tokens=0 if drop is None else drop.positive("tokens"),
         pieces=() if prompt is None else prompt.pieces(),
         answer=() if answer is None else answer.pieces(),
+        anchors_prompt_end=end is not None and end.choice(SWITCH),
     )
 
 
@@ -364,6 +370,8 @@ def _fields_of(ask: Ask) -> Iterator[tuple[str, str]]:
                 yield "prompt", " ".join(map(str, turn.pieces))
             if turn.answer:
                 yield "answer", " ".join(map(str, turn.answer))
+            if turn.anchors_prompt_end:
+                yield _PROMPT_END, ON
     if ask.marks != NO_MARKS:
         yield "marks", str(ask.marks)
     if ask.cancelled_after_tokens is not None:

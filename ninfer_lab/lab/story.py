@@ -77,11 +77,13 @@ class TokenTurn:
         dropped_tokens: Taken off the end of the history first.
         pieces: What the client adds.
         answer: As in `ChatTurn`; as long as this is the output unless a limit says less.
+        anchors_prompt_end: Whether the same prompt, coming again, is to compute one token (ANC-2).
     """
 
     dropped_tokens: int = 0
     pieces: tuple[Piece, ...] = ()
     answer: tuple[Piece, ...] = ()
+    anchors_prompt_end: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

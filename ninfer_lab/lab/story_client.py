@@ -213,12 +213,13 @@ class StoryClient:
                 return ChatPrompt(
                     messages=(*kept, *messages), markers=ask.marks.of_chat, hints=ask.marks.hints
                 )
-            case TokenTurn(dropped_tokens=dropped, pieces=pieces):
+            case TokenTurn(dropped_tokens=dropped, pieces=pieces, anchors_prompt_end=anchors_end):
                 assert isinstance(history, TokenSpan)
                 self._require_history(ask, len(history), dropped, "tokens")
                 kept_tokens = history[: len(history) - dropped]
                 return TokenPrompt(
                     tokens=kept_tokens + self._stream(pieces),
+                    anchor_prompt_end=anchors_end,
                     markers=ask.marks.of_tokens,
                     hints=ask.marks.hints,
                 )

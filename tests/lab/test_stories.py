@@ -110,6 +110,7 @@ _recipes = st.builds(
     dropped_tokens=st.integers(0, 9),
     pieces=_pieces,
     answer=st.just(()) | _pieces,
+    anchors_prompt_end=st.booleans(),
 )
 _samplings = st.builds(
     DrawOptions,
