@@ -8,10 +8,11 @@ import pytest
 
 from ninfer_lab.contract.errors import InvariantBroken, PlanRefused
 from program.mutant import Mutant
+from program.mutants_of_captures import MUTANTS_OF_CAPTURES
 from program.mutants_of_states import MUTANTS_OF_STATES
 from program.mutants_of_transitions import MUTANTS_OF_TRANSITIONS
 
-MUTANTS = (*MUTANTS_OF_STATES, *MUTANTS_OF_TRANSITIONS)
+MUTANTS = (*MUTANTS_OF_STATES, *MUTANTS_OF_TRANSITIONS, *MUTANTS_OF_CAPTURES)
 
 KILLED = (AssertionError, InvariantBroken, PlanRefused, pytest.fail.Exception)
 """What a test says; anything else is a mutant that does not fit, and is raised."""
