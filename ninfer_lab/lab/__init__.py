@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.wanted import evicting as evicting
     from ninfer_lab.lab.widgets.ledger_desk import LedgerDesk as LedgerDesk
     from ninfer_lab.lab.widgets.transition_desk import TransitionDesk as TransitionDesk
+    from ninfer_lab.lab.widgets.turns_desk import TurnsDesk as TurnsDesk
     from ninfer_lab.policies.row_ledger import RowStart as RowStart
     from ninfer_lab.policies.synchronous_design import SynchronousDesign as SynchronousDesign
 
@@ -110,6 +111,7 @@ _HOME_OF_NAME = {
     "TorchParts": "engine.assembly",
     "TransitionDesk": "lab.widgets.transition_desk",
     "Turns": "lab.eight_prefixes_study",
+    "TurnsDesk": "lab.widgets.turns_desk",
     "Wanted": "lab.wanted",
     "at_truth": "lab.calibration.belief_worlds",
     "believed": "lab.calibration.tensor_bench",
@@ -192,6 +194,7 @@ __all__ = [
     "TorchParts",
     "TransitionDesk",
     "Turns",
+    "TurnsDesk",
     "Wanted",
     "at_truth",
     "believed",

@@ -84,34 +84,60 @@ def turn_by_turn(runs: Sequence[TurnsRun], *, title: str | None = None) -> Pictu
     figure = Picture(figsize=(9.5, 2.5), layout="constrained")
     panels = figure.subplots(1, len(runs), squeeze=False)[0]
     for panel, run in zip(panels, runs, strict=True):
-        for turn in run.requests:
-            _square(panel, turn)
-        panel.set_xlim(0, len(run.turns.preambles_tokens))
-        panel.set_ylim(run.turns.rounds_count, 0)
-        panel.set_aspect("equal")
-        panel.set_xticks([])
-        panel.set_yticks(
-            [each + 0.5 for each in range(run.turns.rounds_count)],
-            [str(each + 1) for each in range(run.turns.rounds_count)],
-        )
-        panel.set_title(f"{run.rules.value}, {run.slots_count} slots", fontsize=10)
-        panel.set_xlabel(f"{run.reuse_percent:.1f} % reused", fontsize=9)
-        panel.spines[:].set_visible(False)
-        panel.tick_params(length=0)
+        _squares(panel, run)
     panels[0].set_ylabel("round")
     figure.legend(
-        handles=[
-            Patch(color=HIT_COLOUR, label="began with its shared head"),
-            Patch(color=palette.FREE_COLOUR, label="computed from the root"),
-            Line2D([], [], marker="o", color=HEAD_COLOUR, linestyle="", label="left its head"),
-            Line2D([], [], marker="o", color=END_COLOUR, linestyle="", label="left its own end"),
-        ],
-        loc="outside upper center",
-        ncols=4,
-        frameon=False,
-        title=title,
+        handles=_legend(), loc="outside upper center", ncols=4, frameon=False, title=title
     )
     return figure
+
+
+def one_turn(run: TurnsRun | None, turn: Turn | None, *, title: str | None = None) -> Picture:
+    """A run as squares with one request outlined; an empty picture before the first run.
+
+    Args:
+        title: Any number of lines; they stand under the squares.
+    """
+    lines_count = 0 if title is None else title.count("\n") + 1
+    figure = Picture(figsize=(9.5, 3.2 + 0.19 * lines_count), layout="constrained")
+    panel: Axes = figure.subplots()
+    if run is None or turn is None:
+        panel.set_axis_off()
+        return figure
+    _squares(panel, run)
+    panel.set_ylabel("round")
+    corner = (turn.prefix_ordinal + 0.03, turn.round_ordinal - 0.97)
+    panel.add_patch(Rectangle(corner, 0.94, 0.94, fill=False, edgecolor="black", linewidth=2))
+    figure.legend(handles=_legend(), loc="outside upper center", ncols=4, frameon=False)
+    if title is not None:
+        figure.supxlabel(title, x=0.02, ha="left", fontsize=8)
+    return figure
+
+
+def _squares(panel: Axes, run: TurnsRun) -> None:
+    for turn in run.requests:
+        _square(panel, turn)
+    panel.set_xlim(0, len(run.turns.preambles_tokens))
+    panel.set_ylim(run.turns.rounds_count, 0)
+    panel.set_aspect("equal")
+    panel.set_xticks([])
+    panel.set_yticks(
+        [each + 0.5 for each in range(run.turns.rounds_count)],
+        [str(each + 1) for each in range(run.turns.rounds_count)],
+    )
+    panel.set_title(f"{run.rules.value}, {run.slots_count} slots", fontsize=10)
+    panel.set_xlabel(f"{run.reuse_percent:.1f} % reused", fontsize=9)
+    panel.spines[:].set_visible(False)
+    panel.tick_params(length=0)
+
+
+def _legend() -> list[Patch | Line2D]:
+    return [
+        Patch(color=HIT_COLOUR, label="began with its shared head"),
+        Patch(color=palette.FREE_COLOUR, label="computed from the root"),
+        Line2D([], [], marker="o", color=HEAD_COLOUR, linestyle="", label="left its head"),
+        Line2D([], [], marker="o", color=END_COLOUR, linestyle="", label="left its own end"),
+    ]
 
 
 def _square(panel: Axes, turn: Turn) -> None:
