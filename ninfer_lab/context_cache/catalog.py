@@ -47,6 +47,7 @@ class Catalog:
     def __init__(self, slots_count: int) -> None:
         self._slots: list[PrivateOwner | RequestId | None] = [None] * slots_count
         self._owners: tuple[PrivateOwner, ...] | None = ()
+        self._slots_by_owner: dict[OwnerId, CatalogSlotId] = {}
 
     def owners(self) -> tuple[PrivateOwner, ...]:
         """Catalogued owners, in slot order."""
@@ -63,10 +64,10 @@ class Catalog:
 
     def slot_of(self, owner: OwnerId) -> CatalogSlotId:
         """Where a catalogued owner sits."""
-        for i, slot in enumerate(self._slots):
-            if isinstance(slot, PrivateOwner) and slot.id == owner:
-                return CatalogSlotId(i)
-        raise InvariantBroken("SES catalog", f"owner {owner} is not catalogued")
+        slot = self._slots_by_owner.get(owner)
+        if slot is None:
+            raise InvariantBroken("SES catalog", f"owner {owner} is not catalogued")
+        return slot
 
     def owner(self, owner: OwnerId) -> PrivateOwner:
         """A catalogued owner."""
@@ -132,6 +133,11 @@ class Catalog:
         self._put(slot, replace(owner, state=change.state))
 
     def _put(self, slot: CatalogSlotId, held: PrivateOwner | None) -> None:
+        before = self._slots[slot]
+        if isinstance(before, PrivateOwner):
+            del self._slots_by_owner[before.id]
+        if isinstance(held, PrivateOwner):
+            self._slots_by_owner[held.id] = slot
         self._slots[slot], self._owners = held, None
 
     def _require_promised(self, slot: CatalogSlotId, request: RequestId) -> None:

@@ -194,8 +194,10 @@ class _Search:
             base_ns += judged.cost.future_loss_ns
             rest = unlisted.pop(target, None) or targets.steps_by_loss(target)
             for loss_ns, _, _, step in islice(rest, EXPANSION_SLICE):
+                if self._is_dearer(base_ns + loss_ns):
+                    break  # and so is every step behind it
                 successor = target.after(step)
-                if successor in held or self._is_dearer(base_ns + loss_ns):
+                if successor in held:
                     continue
                 if len(held) >= ARENA_TARGETS:
                     return SearchStop.EXPANSION_CAPACITY

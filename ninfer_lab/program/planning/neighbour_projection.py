@@ -10,13 +10,13 @@ always: the same post-state and the same stages. Pure. Source: spec REC-2, STG-1
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from operator import or_
 from typing import NamedTuple
 
 from ninfer_lab.contract.ids import OwnerId
 from ninfer_lab.contract.target import OwnerOutcome
-from ninfer_lab.program.planning.readied_outcome import ReadiedOutcome
+from ninfer_lab.program.planning.readied_outcome import ReadiedOutcome, readied_of
 from ninfer_lab.program.planning.resource_projection import CandidateProjector, Projector
 from ninfer_lab.program.planning.stage_order import (
     NONE,
@@ -26,7 +26,7 @@ from ninfer_lab.program.planning.stage_order import (
     difference,
     total,
 )
-from ninfer_lab.program.storage.post_state import Extent, PostState
+from ninfer_lab.program.storage.post_state import Extent, PostState, post_state_of
 
 
 class Neighbour(NamedTuple):
@@ -34,6 +34,9 @@ class Neighbour(NamedTuple):
 
     post: PostState
     uses: tuple[StageUse, ...]
+
+
+_neighbour = partial(tuple.__new__, Neighbour)
 
 
 class _Without(NamedTuple):
@@ -150,7 +153,7 @@ class NeighbourProjector:
             pending,
             extent_bytes,
         )
-        return Neighbour(post, uses)
+        return _neighbour((post, uses))
 
     def _extents(
         self, without: _Without, mine: ReadiedOutcome, released: int, pending: int
@@ -250,16 +253,8 @@ class NeighbourProjector:
             held = outcome.held ^ (outcome.held & hold)
             if held != keeps:
                 held_units = self._order.units(held)
-        return ReadiedOutcome(
-            outcome.owner,
-            keeps,
-            held,
-            outcome.made and keeps & self._projector.absent,
-            True,
-            held_units,
-            units,
-            outcome.runs,
-        )
+        made = outcome.made and keeps & self._projector.absent
+        return readied_of((outcome.owner, keeps, held, made, True, held_units, units, outcome.runs))
 
     @cached_property
     def _joined(self) -> tuple[_Joined, _Joined]:
@@ -284,14 +279,17 @@ def _exchanged(
         destined = base.destined ^ alone
     if base.committed is not base.demoted:
         committed = base.committed ^ alone
-    return PostState(
-        base.state,
-        base.now,
-        released,
-        pending,
-        demoted,
-        destined,
-        extents,
-        base.needs,
-        committed,
+    return post_state_of(
+        (
+            base.state,
+            base.now,
+            released,
+            pending,
+            demoted,
+            destined,
+            extents,
+            base.needs,
+            committed,
+            base.snapshot_slots,
+        )
     )

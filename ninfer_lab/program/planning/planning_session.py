@@ -119,9 +119,8 @@ class ProgramSession:
     def steps_of(self, target: TargetHandle, owner: int) -> Sequence[DegradationStep]:
         return self._domains[owner].steps(owner, target.choices[owner])
 
-    def lesser(self, target: TargetHandle, owner: int) -> Sequence[TargetHandle]:
-        numbers = self._domains[owner].above(target.choices[owner])
-        return [target.with_choice(owner, number) for number in numbers]
+    def lesser(self, target: TargetHandle, owner: int) -> Sequence[int]:
+        return self._domains[owner].above(target.choices[owner])
 
     def facts(self, target: TargetHandle) -> Sequence[tuple[int, OutcomeFacts]]:
         return [

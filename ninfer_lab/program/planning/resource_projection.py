@@ -30,7 +30,12 @@ from ninfer_lab.program.storage.address_space import SnapshotShape, snapshot_sha
 from ninfer_lab.program.storage.checkpoint_record import holdings_of
 from ninfer_lab.program.storage.host_arena import FreeRuns
 from ninfer_lab.program.storage.ledger import Ledger
-from ninfer_lab.program.storage.post_state import Extent, PoolNeeds, PostState
+from ninfer_lab.program.storage.post_state import (
+    Extent,
+    PoolNeeds,
+    PostState,
+    post_state_of,
+)
 from ninfer_lab.program.storage.replica_layout import Field, Holdings
 from ninfer_lab.program.storage.source_lineage import source_lineage
 
@@ -179,16 +184,19 @@ class CandidateProjector:
         needs = tuple([self._needs(share, others, destined) for share in self._shares])
         extents = self.extents(released, pending, makers) if pending else ()
         committed = self._committed(state, needs, others, destined)
-        return PostState(
-            state,
-            projector.present,
-            released,
-            pending,
-            demoted,
-            destined,
-            extents,
-            needs,
-            committed,
+        return post_state_of(
+            (
+                state,
+                projector.present,
+                released,
+                pending,
+                demoted,
+                destined,
+                extents,
+                needs,
+                committed,
+                0,
+            )
         )
 
     def kept_by_others(self, outcomes: Iterable[ReadiedOutcome]) -> dict[OwnerId, int]:

@@ -46,9 +46,11 @@ class StageCounts(NamedTuple):
         demoted = destined = total(self.demoted, later)
         if self.destined is not self.demoted:
             destined = total(self.destined, later)
-        return StageCounts(
-            total(self.released, released), demoted, destined, total(self.committed, later)
-        )
+        committed = total(self.committed, later)
+        return _stages((total(self.released, released), demoted, destined, committed))
+
+
+_stages = partial(tuple.__new__, StageCounts)
 
 
 class Destinations(NamedTuple):
