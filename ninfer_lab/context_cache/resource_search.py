@@ -195,7 +195,7 @@ class _Search:
             rest = unlisted.pop(target, None) or targets.steps_by_loss(target)
             for loss_ns, _, _, step in islice(rest, EXPANSION_SLICE):
                 if self._is_dearer(base_ns + loss_ns):
-                    break  # and so is every step behind it
+                    continue
                 successor = target.after(step)
                 if successor in held:
                     continue

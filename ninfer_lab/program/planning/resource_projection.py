@@ -36,7 +36,7 @@ from ninfer_lab.program.storage.post_state import (
     PostState,
     post_state_of,
 )
-from ninfer_lab.program.storage.replica_layout import Field, Holdings
+from ninfer_lab.program.storage.replica_layout import Field
 from ninfer_lab.program.storage.source_lineage import source_lineage
 
 REMEMBERED_ARENAS = 1_024
@@ -58,10 +58,9 @@ class Projector:
         self.options = options
         self.layout = ledger.layout
         self.present = ledger.present
-        active = Holdings()
-        for sequence in ledger.sequences.values():
-            active = active.joined(sequence.holdings)
-        self.active = ledger.replicas_of(active) if ledger.sequences else NOTHING
+        self.active = NOTHING
+        if ledger.sequences:
+            self.active = ledger.replicas_of(ledger.holdings_of_sequences())
         self.kept_by_owner = ledger.kept_by_owner()
         self.order = StageOrder(ledger)
         self.readied = ReadiedOutcomes(ledger, self.order, self.present)

@@ -119,6 +119,16 @@ class Ledger:
         for sequence in self.sequences.values():
             yield sequence.holdings
 
+    def holdings_of_sequences(self) -> Holdings:
+        """What all active sequences refer to together."""
+        images = pages = backend_pages = 0
+        for sequence in self.sequences.values():
+            held = sequence.holdings
+            images |= held.images
+            pages |= held.pages
+            backend_pages |= held.backend_pages
+        return Holdings(images, pages, backend_pages)
+
     def unreferenced(self, contents: Holdings, *, besides: Holdings | None = None) -> Holdings:
         """Those of some contents that no holder refers to, or none but one holder.
 
