@@ -137,13 +137,13 @@ class NeighbourProjector:
                 return self._whole(mine, without)
         base = without.post
         pending = base.pending | alone.made
-        released = base.released | alone.held
+        demoted, released = _joined_or_parted(base, alone)
         extents, units, extent_bytes = base.extents, alone.units, without.extent_bytes
         # They lie elsewhere by pages of its own, and by granules that it keeps.
         moves_extents = pending and (mine.runs or units[4])
         if moves_extents:
             extents = self._extents(without, mine, released, pending)
-        post = _exchanged(base, alone.keeps, released, pending, extents)
+        post = _exchanged(base, alone.keeps, demoted, released, pending, extents)
         if moves_extents:
             extent_bytes = self._order.extent_bytes(post)
             units = total(units, (0, 0, 0, 0, extent_bytes - without.extent_bytes))
@@ -193,11 +193,11 @@ class NeighbourProjector:
         else:
             itself = self._itself
             base = itself.post
-            pending, released = base.pending ^ alone.made, base.released ^ alone.held
-            extents = base.extents
+            pending, extents = base.pending ^ alone.made, base.extents
+            demoted, released = _joined_or_parted(base, alone)
             if base.pending and (theirs.runs or alone.units[4]):
                 extents = self._candidate.extents(released, pending, (*before, *behind))
-            post = _exchanged(base, alone.keeps, released, pending, extents)
+            post = _exchanged(base, alone.keeps, demoted, released, pending, extents)
             extent_bytes = self._order.extent_bytes(post)
             moved = (0, 0, 0, 0, extent_bytes - itself.extent_bytes)
             allocated = itself.allocated.joined(
@@ -269,12 +269,27 @@ class NeighbourProjector:
         return kept, _Joined.of(active, [outcome.held & shared for outcome in outcomes])
 
 
+def _joined_or_parted(base: PostState, alone: ReadiedOutcome) -> tuple[int, int]:
+    """(demoted, released) with, or again without, what one owner alone keeps and holds: one set as
+    long as nothing is demoted.
+    """
+    demoted = released = base.demoted ^ alone.keeps
+    if base.released is not base.demoted or alone.held is not alone.keeps:
+        released = base.released ^ alone.held
+    return demoted, released
+
+
 def _exchanged(
-    base: PostState, alone: int, released: int, pending: int, extents: tuple[Extent, ...]
+    base: PostState,
+    alone: int,
+    demoted: int,
+    released: int,
+    pending: int,
+    extents: tuple[Extent, ...],
 ) -> PostState:
     """A post-state with, or again without, what one owner alone keeps."""
     # Where nothing is consumed three of the sets are one.
-    demoted = destined = committed = base.demoted ^ alone
+    destined = committed = demoted
     if base.destined is not base.demoted:
         destined = base.destined ^ alone
     if base.committed is not base.demoted:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ninfer_lab.contract.capacity import (
+    Axis,
     Capacity,
     ExclusiveResources,
     KvPool,
@@ -39,6 +40,7 @@ class Ledger:
     def __init__(self, capacity: Capacity, lanes_count: int) -> None:
         self.capacity = capacity
         self.lanes_count = lanes_count
+        self.limits = tuple([capacity.of(axis) for axis in Axis])
         self.layout = ReplicaLayout(capacity)
         self.arena = HostArena(capacity.host_kv.granules_count)
         self.states = StateStore(capacity.device_state_slots, capacity.host_state_slots)
