@@ -117,6 +117,12 @@ class JudgedTargets:
         """Everything judged, first to last."""
         return tuple(self._judged.values())
 
+    @property
+    def limit_ns(self) -> int:
+        """What the incumbent costs: whatever is dearer does not come first (SRCH-8)."""
+        assert self.best is not None
+        return self.best.cost.total_ns
+
     def known(self, target: TargetHandle) -> Judged | None:
         return self._judged.get(target)
 

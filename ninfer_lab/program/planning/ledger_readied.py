@@ -76,11 +76,10 @@ class LedgerReadied:
         """One target, counted at every stage."""
         post = candidate.project(outcomes)
         uses = self.order.uses(post)
-        peaks, unplaced_granules = self.order.peaks(uses), 0
+        balance, unplaced_granules = self.order.balance(uses), 0
         for extent in post.extents:
             if extent.first is None:
                 unplaced_granules += extent.run_granules
-        balance = tuple([used - limit for used, limit in zip(peaks, self.ledger.limits, strict=True)])
         return Projected(candidate.lineage, post, uses, balance, unplaced_granules)
 
     def work(self, projected: Projected, prefill: PrefillWork) -> MachineWork:

@@ -220,7 +220,10 @@ class ProgramSession:
         if self._sharing:
             changed = self._replicas(target) ^ self._replicas_of_identity(target.candidate)
             affected.update([owner for owner, marks in self._sharing.items() if marks & changed])
-        return [owner for owner in sorted(affected) if self.is_eligible(target.candidate, owner)]
+        source = self.candidates[target.candidate].source
+        if source is not None:
+            affected = {o for o in affected if self.owners[o].id != source.owner.id}
+        return sorted(affected)
 
     def recoveries(self, target: TargetHandle, owner: int) -> tuple[CheckpointRecoveries, ...]:
         domain = self._domains[owner]

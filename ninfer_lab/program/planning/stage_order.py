@@ -215,6 +215,10 @@ class StageOrder:
                 return False
         return True
 
+    def balance(self, uses: tuple[StageUse, ...]) -> Counts:
+        """What every axis has used at its fullest stage, less its capacity."""
+        return difference(self.peaks(uses), self._limits)
+
     def peaks(self, uses: tuple[StageUse, ...]) -> Counts:
         """What every axis has used at its fullest stage."""
         p0 = p1 = p2 = p3 = p4 = 0

@@ -40,7 +40,8 @@ class Ledger:
     def __init__(self, capacity: Capacity, lanes_count: int) -> None:
         self.capacity = capacity
         self.lanes_count = lanes_count
-        self.limits = tuple([capacity.of(axis) for axis in Axis])
+        slots, host_slots, pages, backend_pages, host_bytes = map(capacity.of, Axis)
+        self.limits = slots, host_slots, pages, backend_pages, host_bytes
         self.layout = ReplicaLayout(capacity)
         self.arena = HostArena(capacity.host_kv.granules_count)
         self.states = StateStore(capacity.device_state_slots, capacity.host_state_slots)
