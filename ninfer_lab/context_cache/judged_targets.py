@@ -9,7 +9,7 @@ which target to look at next.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import merge
 from typing import NamedTuple
@@ -48,10 +48,15 @@ class Problem:
     work_limit: int | None = None
 
 
-class Judged(NamedTuple):
-    """One target with everything that is known of it."""
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One target with everything that is known of it.
 
-    problem: Problem
+    Attributes:
+        problem: It was judged for; no part of what was found.
+    """
+
+    problem: Problem = field(compare=False, repr=False)
     target: TargetHandle
     verdict: Verdict
     has_slot: bool
