@@ -21,12 +21,7 @@ from ninfer_lab.contract.planning import (
     TargetHandle,
     Verdict,
 )
-from ninfer_lab.contract.target import (
-    Assessment,
-    OwnerOutcome,
-    StateTransition,
-    TargetSketch,
-)
+from ninfer_lab.contract.target import Assessment, OwnerOutcome, TargetSketch
 from ninfer_lab.program.planning.ledger_readied import LedgerReadied, Projected
 from ninfer_lab.program.planning.owner_domain import OwnerDomain
 from ninfer_lab.program.planning.recovery_recipes import RecoveryRecipes
@@ -138,9 +133,6 @@ class ProgramSession:
         lineage = self._candidate(candidate).lineage
         if lineage.source is None or lineage.consumed is None:
             return False
-        post = self._project(self.identity(candidate)).post
-        if post.state is StateTransition.MOVE and not post.copied_tail_pages:
-            return False  # nobody else keeps anything by which the source is told
         marks = self._candidate(candidate).identifying_marks
         return any(
             self.is_eligible(candidate, owner) and marks & self._projector.kept_by_owner[ref.id]
