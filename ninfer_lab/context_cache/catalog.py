@@ -7,6 +7,7 @@ Program moved anything (SES-2). Does not know placements or sessions.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ninfer_lab.contract.checkpoint import CheckpointSummary
@@ -47,12 +48,18 @@ class Catalog:
     def __init__(self, slots_count: int) -> None:
         self._slots: list[PrivateOwner | RequestId | None] = [None] * slots_count
         self._owners: tuple[PrivateOwner, ...] | None = ()
+        self._slots_by_owner: dict[OwnerId, CatalogSlotId] = {}
+        self._by_id: dict[OwnerId, PrivateOwner] = {}
 
     def owners(self) -> tuple[PrivateOwner, ...]:
         """Catalogued owners, in slot order."""
         if self._owners is None:
             self._owners = tuple([slot for slot in self._slots if isinstance(slot, PrivateOwner)])
         return self._owners
+
+    def by_id(self) -> Mapping[OwnerId, PrivateOwner]:
+        """Catalogued owners, in no order."""
+        return self._by_id
 
     def vacant_slot(self) -> CatalogSlotId | None:
         """The lowest slot nobody has or is promised."""
@@ -63,15 +70,16 @@ class Catalog:
 
     def slot_of(self, owner: OwnerId) -> CatalogSlotId:
         """Where a catalogued owner sits."""
-        for i, slot in enumerate(self._slots):
-            if isinstance(slot, PrivateOwner) and slot.id == owner:
-                return CatalogSlotId(i)
-        raise InvariantBroken("SES catalog", f"owner {owner} is not catalogued")
+        slot = self._slots_by_owner.get(owner)
+        if slot is None:
+            raise InvariantBroken("SES catalog", f"owner {owner} is not catalogued")
+        return slot
 
     def owner(self, owner: OwnerId) -> PrivateOwner:
         """A catalogued owner."""
-        found = self._slots[self.slot_of(owner)]
-        assert isinstance(found, PrivateOwner)
+        found = self._by_id.get(owner)
+        if found is None:
+            raise InvariantBroken("SES catalog", f"owner {owner} is not catalogued")
         return found
 
     def promise(self, slot: CatalogSlotId, request: RequestId) -> None:
@@ -132,6 +140,11 @@ class Catalog:
         self._put(slot, replace(owner, state=change.state))
 
     def _put(self, slot: CatalogSlotId, held: PrivateOwner | None) -> None:
+        before = self._slots[slot]
+        if isinstance(before, PrivateOwner):
+            del self._slots_by_owner[before.id], self._by_id[before.id]
+        if isinstance(held, PrivateOwner):
+            self._slots_by_owner[held.id], self._by_id[held.id] = slot, held
         self._slots[slot], self._owners = held, None
 
     def _require_promised(self, slot: CatalogSlotId, request: RequestId) -> None:

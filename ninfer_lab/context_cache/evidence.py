@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
+from functools import cache
 
 from ninfer_lab.context_cache.demand_window import Demand, PrefixKey
 from ninfer_lab.contract.shared_prefix import Evidence
@@ -47,6 +48,7 @@ def is_repeated(key: PrefixKey, demands: Iterable[Demand]) -> bool:
     return len(domains) >= REPEATED_DOMAINS_COUNT
 
 
+@cache
 def creation_right(
     evidence: Evidence, *, repeated: bool, automatic_markers_take_surplus: bool = False
 ) -> CreationRight:

@@ -52,7 +52,7 @@ def every_target(problem: Problem, *, limit: int = EVERY_TARGET_LIMIT) -> Truth:
     best: Judged | None = None
     for target in domains.targets():
         judged = judge(problem, target)
-        if judged.is_adoptable and (best is None or judged.key < best.key):
+        if judged.is_adoptable and (best is None or judged.beats(best)):
             best = judged
     count = domains.targets_count
     return Truth(best=best, targets_count=count, judged_count=count)
@@ -191,7 +191,7 @@ class _BranchAndBound:
             return known
         judged = judge(self._problem, target)
         self._judged_count += 1
-        if judged.is_adoptable and (self._best is None or judged.key < self._best.key):
+        if judged.is_adoptable and (self._best is None or judged.beats(self._best)):
             self._best = judged
             if self._limit_ns is None or judged.cost.total_ns < self._limit_ns:
                 self._limit_ns = judged.cost.total_ns

@@ -9,7 +9,7 @@ which target to look at next.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import merge
 from typing import NamedTuple
@@ -48,32 +48,45 @@ class Problem:
     work_limit: int | None = None
 
 
-class Judged(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Judged:
     """One target with everything that is known of it.
 
     Attributes:
-        key: Its place in the order, should it be adoptable.
+        problem: It was judged for; no part of what was found.
     """
 
+    problem: Problem = field(compare=False, repr=False)
     target: TargetHandle
     verdict: Verdict
     has_slot: bool
     cost: TargetCost
-    key: TargetKey
 
     @property
     def is_adoptable(self) -> bool:
         """Physically feasible and logically publishable."""
         return self.verdict.is_feasible and self.has_slot
 
+    @property
+    def key(self) -> TargetKey:
+        """Its place in the order, should it be adoptable. Told on demand: most targets do not fit,
+        and most of those that do differ in J.
+        """
+        problem, target = self.problem, self.target
+        session, bound = problem.session, problem.session_owner
+        return target_key(session, problem.worth, bound, target, self.verdict, self.cost)
+
+    def beats(self, other: Judged) -> bool:
+        """Whether it comes first of the two (SRCH-8)."""
+        mine_ns, theirs_ns = self.cost.total_ns, other.cost.total_ns
+        return mine_ns < theirs_ns if mine_ns != theirs_ns else self.key < other.key
+
 
 def judge(problem: Problem, target: TargetHandle) -> Judged:
     """Program's word on a target, and its price by the same key as every other's."""
-    session = problem.session
-    verdict = session.judge(target)
+    verdict = problem.session.judge(target)
     cost = problem.valuation.cost(target, verdict)
-    key = target_key(session, problem.worth, problem.session_owner, target, verdict, cost)
-    return Judged(target, verdict, problem.has_slot(target), cost, key)
+    return Judged(problem, target, verdict, problem.has_slot(target), cost)
 
 
 class ForecastStep(NamedTuple):
@@ -102,11 +115,18 @@ class JudgedTargets:
         self.budget: SearchBudget | None = None
         self._judged: dict[TargetHandle, Judged] = {}
         self._fixed: dict[int, set[int]] = {}
+        self._steps_from: dict[tuple[int, int], list[ForecastStep]] = {}
 
     @property
     def in_order(self) -> tuple[Judged, ...]:
         """Everything judged, first to last."""
         return tuple(self._judged.values())
+
+    @property
+    def limit_ns(self) -> int:
+        """What the incumbent costs: whatever is dearer does not come first (SRCH-8)."""
+        assert self.best is not None
+        return self.best.cost.total_ns
 
     def known(self, target: TargetHandle) -> Judged | None:
         return self._judged.get(target)
@@ -117,7 +137,7 @@ class JudgedTargets:
         if known is not None:
             return known
         judged = self._judged[target] = judge(self.problem, target)
-        if judged.is_adoptable and (self.best is None or judged.key < self.best.key):
+        if judged.is_adoptable and (self.best is None or judged.beats(self.best)):
             self.best = judged
             if self.budget is not None:
                 self.budget.improved()
@@ -151,12 +171,11 @@ class JudgedTargets:
         """Every step that may be taken, the least loss first: of whoever stays they are always the
         same.
         """
-        session, choices = self.session, target.choices
         fixed = self._ineligible(target.candidate)
-        given = {owner for owner, choice in enumerate(choices) if choice} - fixed
+        given = {owner for owner, choice in enumerate(target.choices) if choice} - fixed
         passed_over = given | fixed
         staying = (each for each in self._first_steps if each.owner not in passed_over)
-        further = self._by_loss(s for o in given for s in session.steps_of(target, o))
+        further = sorted(step for owner in given for step in self._further_steps(target, owner))
         return merge(staying, further) if further else staying
 
     def _ineligible(self, candidate: int) -> set[int]:
@@ -174,6 +193,15 @@ class JudgedTargets:
         identity = self.session.identity(0)
         owners = range(len(self.session.owners))
         return self._by_loss(s for o in owners for s in self.session.steps_of(identity, o))
+
+    def _further_steps(self, target: TargetHandle, owner: int) -> list[ForecastStep]:
+        """Of an owner that has given way: the same from the same outcome."""
+        choice = target.choices[owner]
+        known = self._steps_from.get((owner, choice))
+        if known is None:
+            known = self._by_loss(self.session.steps_of(target, owner))
+            self._steps_from[owner, choice] = known
+        return known
 
     def _by_loss(self, steps: Iterable[DegradationStep]) -> list[ForecastStep]:
         loss_ns = self.problem.valuation.step_loss_ns

@@ -68,7 +68,9 @@ class KeptOwners:
     def victims(self) -> list[KeptOwner]:
         """Owners that nobody leans on, ascending by id."""
         leant_on = self._edges.owners()
-        return sorted((each for each in self.all() if each.id not in leant_on), key=_id_of)
+        kept: dict[OwnerId, KeptOwner] = {**self._catalog.by_id()}
+        kept.update((entry.id, entry) for entry in self._shared.catalog.entries())
+        return [kept[owner] for owner in sorted(kept) if owner not in leant_on]
 
     def protected(self, requests: Collection[RequestId]) -> tuple[OwnerRef, ...]:
         """Owners that somebody beside some requests leans on."""
@@ -146,7 +148,3 @@ class KeptOwners:
             )
             for owner in self.all()
         )
-
-
-def _id_of(owner: KeptOwner) -> OwnerId:
-    return owner.id

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from ninfer_lab.context_cache.judged_targets import Judged, Problem
 from ninfer_lab.context_cache.public_worth import PublicWorth
@@ -90,11 +91,12 @@ def decide(
         tells_targets: Whether the report holds every target that was judged.
     """
     session = program.plan(problem.candidates, problem.victims)
+    worth = cache(problem.worth)
     found = search(
         Problem(
             session=session,
-            valuation=Valuation(session, price, problem.worth, problem.public),
-            worth=problem.worth,
+            valuation=Valuation(session, price, worth, problem.public),
+            worth=worth,
             has_slot=publication_slot(
                 session,
                 needed=problem.needs_slot,
@@ -139,7 +141,9 @@ def publication_slot(
 
 def _decision(session: PlanningSession, found: Found, *, tells_targets: bool) -> Decision:
     judged, best = found.judged, found.best
-    told: Sequence[int] = range(len(judged)) if tells_targets else _telling(judged, best)
+    told: Sequence[int] = range(len(judged))
+    if not tells_targets:
+        told = _telling(session.candidates, judged, best)
     chosen: Assessment | None = None
     chosen_ordinal: int | None = None
     verdicts = []
@@ -163,14 +167,16 @@ def _decision(session: PlanningSession, found: Found, *, tells_targets: bool) ->
     return Decision(chosen=chosen, candidates=session.candidates, report=report)
 
 
-def _telling(judged: Sequence[Judged], best: Judged | None) -> list[int]:
+def _telling(
+    candidates: Sequence[AdmissionCandidate], judged: Sequence[Judged], best: Judged | None
+) -> list[int]:
     """The winner, the adoptable identity with most reuse and the deepest offer, in the order they
     were judged: what `SearchReport.decision` would leave.
     """
     deepest = identity = winner = None
     deepest_tokens = identity_tokens = -1
     for i, each in enumerate(judged):
-        reuse_tokens = -each.key.missed_tokens
+        reuse_tokens = candidates[each.target.candidate].reuse_tokens
         if reuse_tokens > deepest_tokens:
             deepest, deepest_tokens = i, reuse_tokens
         if each.target.is_identity and each.is_adoptable and reuse_tokens > identity_tokens:

@@ -37,8 +37,8 @@ def private_loss_ns(weight: int, before_ns: Sequence[int], after_ns: Sequence[in
     >>> private_loss_ns(16, [700, 900], [0, 850])
     11200
     """
-    losses = (max(0, b - a) for b, a in zip(before_ns, after_ns, strict=True))
-    return saturated_product(weight, max(losses, default=0))
+    losses = [before - after for before, after in zip(before_ns, after_ns, strict=True)]
+    return saturated_product(weight, max(0, *losses)) if losses else 0
 
 
 def empirical_value_ns(demands: Iterable[Demand], savings_ns: Mapping[PrefixKey, int]) -> int:

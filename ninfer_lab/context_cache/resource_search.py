@@ -180,7 +180,7 @@ class _Search:
         unlisted: dict[TargetHandle, Iterator[ForecastStep]] = {}
         while queue:
             forecast_ns, target = heapq.heappop(queue)
-            if self._is_dearer(forecast_ns):
+            if forecast_ns > targets.limit_ns:
                 return SearchStop.INSUFFICIENT_EXPECTED_GAIN
             gain_ns = targets.gain_ns(forecast_ns)
             judged = targets.judge_within(target, gain_ns)
@@ -192,10 +192,13 @@ class _Search:
                 break
             base_ns = self._problem.valuation.work_ns(judged.verdict.work)
             base_ns += judged.cost.future_loss_ns
+            limit_ns = targets.limit_ns
             rest = unlisted.pop(target, None) or targets.steps_by_loss(target)
             for loss_ns, _, _, step in islice(rest, EXPANSION_SLICE):
+                if base_ns + loss_ns > limit_ns:
+                    continue
                 successor = target.after(step)
-                if successor in held or self._is_dearer(base_ns + loss_ns):
+                if successor in held:
                     continue
                 if len(held) >= ARENA_TARGETS:
                     return SearchStop.EXPANSION_CAPACITY
@@ -207,10 +210,6 @@ class _Search:
                 forecast_ns = max(forecast_ns, base_ns + following.loss_ns)
                 heapq.heappush(queue, _Waiting(forecast_ns, target))
         return budget.stop or SearchStop.QUEUE_EXHAUSTED
-
-    def _is_dearer(self, forecast_ns: int) -> bool:
-        best = self._targets.best
-        return best is not None and forecast_ns > best.cost.total_ns
 
 
 class _Waiting(NamedTuple):

@@ -8,7 +8,7 @@ only say which step is tried next.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from ninfer_lab.context_cache.judged_targets import Judged, JudgedTargets
@@ -101,37 +101,39 @@ class Construction:
     def _raised(self, start: Judged) -> Judged | None:
         """The first target in which somebody gets something back and which is better for it."""
         for owner in self._sacrificed(start):
-            for target in self._session.lesser(start.target, owner):
+            for choice in self._session.lesser(start.target, owner):
+                target = start.target.with_choice(owner, choice)
                 judged = self._targets.judge_within(target, self._obtainable_ns(start))
                 if judged is None:
                     return None
-                if judged.is_adoptable and judged.key < start.key:
+                if judged.is_adoptable and judged.beats(start):
                     return judged
         return None
 
-    def _exchanges(self, best: Judged) -> list[tuple[TargetHandle, int | None]]:
-        """Targets to go on from, each with the owner that keeps what it has there."""
-        sacrificed = self._sacrificed(best)
-        found: list[tuple[TargetHandle, int | None]] = [
-            (target, owner)
-            for owner in sacrificed
-            for target in self._session.lesser(best.target, owner)[:LESSER_OUTCOMES]
+    def _exchanges(self, best: Judged) -> Iterator[tuple[TargetHandle, int | None]]:
+        """Targets to go on from, each with the owner that keeps what it has there.
+
+        What they are is settled at the first: the graph grows as they are gone on from.
+        """
+        session, target, affordable_ns = self._session, best.target, best.cost.future_loss_ns
+        lesser = [
+            (owner, choice)
+            for owner in self._sacrificed(best)
+            for choice in session.lesser(target, owner)[:LESSER_OUTCOMES]
         ]
-        for candidate in range(len(self._session.candidates)):
-            if candidate != best.target.candidate:
+        further = [*islice(self._targets.steps_by_loss(target), FURTHER_STEPS)]
+        for owner, choice in lesser:
+            yield target.with_choice(owner, choice), owner
+        for candidate in range(len(session.candidates)):
+            if candidate != target.candidate:
                 choices = tuple(
-                    choice if self._session.is_eligible(candidate, owner) else STAYS
-                    for owner, choice in enumerate(best.target.choices)
+                    choice if session.is_eligible(candidate, owner) else STAYS
+                    for owner, choice in enumerate(target.choices)
                 )
-                found.append((TargetHandle(candidate, choices), None))
-        further = islice(self._targets.steps_by_loss(best.target), FURTHER_STEPS)
-        affordable_ns = best.cost.future_loss_ns
-        found += [
-            (best.target.after(each.step), None)
-            for each in further
-            if each.loss_ns <= affordable_ns
-        ]
-        return found
+                yield TargetHandle(candidate, choices), None
+        for each in further:
+            if each.loss_ns <= affordable_ns:
+                yield target.after(each.step), None
 
     def _sacrificed(self, best: Judged) -> list[int]:
         """Owners that do not stay, by what they lose, most first."""
@@ -162,16 +164,14 @@ class Construction:
         best: tuple[Promise, DegradationStep] | None = None
         waiting = (s for s in targets.steps_by_loss(current.target) if s.owner != kept_owner)
         while listed := list(islice(waiting, LISTED_STEPS)):
-            if (
-                best is not None
-                and prefers_value
-                and shares.cannot_beat(best[0], listed[0].loss_ns)
-            ):
+            if best and prefers_value and shares.cannot_beat(best[0], listed[0].loss_ns):
                 break
             if not targets.budget.may_forecast(len(listed), gain_ns):
                 return None
             reliefs = self._session.relief(current.target, [each.step for each in listed])
             for each, relief in zip(listed, reliefs, strict=True):
+                if best and prefers_value and shares.cannot_beat(best[0], each.loss_ns):
+                    break
                 share = shares.of(relief)
                 if not current.has_slot and targets.problem.has_slot(
                     current.target.after(each.step)

@@ -139,6 +139,8 @@ class Valuation:
         self._standing: dict[int, dict[int, tuple[Standing, ...]]] = {}
         self._public_values_ns: dict[object, int] = {}
         self._identity_savings: dict[tuple[int, int], tuple[int, ...]] = {}
+        self._losses: dict[tuple[int, int, object], int] = {}
+        self._own_losses: dict[tuple[int, int], int] = {}
 
     @cached_property
     def _worth(self) -> list[OwnerWorth]:
@@ -257,6 +259,12 @@ class Valuation:
 
     def own_loss_ns(self, owner: int, choice: int) -> int:
         """What an owner loses with an outcome, whatever others keep of the same contents."""
+        loss_ns = self._own_losses.get((owner, choice))
+        if loss_ns is None:
+            loss_ns = self._own_losses[owner, choice] = self._own_loss_ns(owner, choice)
+        return loss_ns
+
+    def _own_loss_ns(self, owner: int, choice: int) -> int:
         public_ns = self._own_public_loss_ns(owner, choice) if owner in self._wanted else 0
         if not self._weights[owner]:
             return public_ns
@@ -301,18 +309,22 @@ class Valuation:
         if not self._weights[owner]:
             return 0
         session, candidate = self._session, target.candidate
-        after = self._savings_in(target, owner)
-        before = self._identity_savings.get((candidate, owner))
-        if before is None:
-            listed = session.recoveries(session.identity(candidate), owner)
-            before = self._priced(listed, self._worth[owner])
-            self._identity_savings[candidate, owner] = before
-        return private_loss_ns(self._weights[owner], before, after)
+        key = session.placement_key(target, owner)
+        loss_ns = self._losses.get((candidate, owner, key))
+        if loss_ns is None:
+            after = self._savings_at(target, owner, key)
+            before = self._savings_in(session.identity(candidate), owner)
+            loss_ns = private_loss_ns(self._weights[owner], before, after)
+            self._losses[candidate, owner, key] = loss_ns
+        return loss_ns
 
     def _savings_in(self, target: TargetHandle, owner: int) -> tuple[int, ...]:
         """Of each checkpoint of an owner, by its placement in a target."""
+        return self._savings_at(target, owner, self._session.placement_key(target, owner))
+
+    def _savings_at(self, target: TargetHandle, owner: int, key: object) -> tuple[int, ...]:
+        """The same, where that placement is known by its key."""
         session = self._session
-        key = session.placement_key(target, owner)
         savings = self._savings.get((owner, key))
         if savings is None:
             savings = self._savings[owner, key] = self._priced(

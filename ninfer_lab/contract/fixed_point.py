@@ -21,12 +21,14 @@ def saturated_sum(*terms: int) -> int:
     >>> saturated_sum(U64_MAX, 1) == U64_MAX
     True
     """
-    return min(sum(terms), U64_MAX)
+    total = sum(terms)
+    return total if total < U64_MAX else U64_MAX
 
 
 def saturated_product(count: int, each: int) -> int:
     """`count * each`, at most `U64_MAX`."""
-    return min(count * each, U64_MAX)
+    product = count * each
+    return product if product < U64_MAX else U64_MAX
 
 
 def q32_product(count: int, rate_q32: int) -> int:
@@ -35,7 +37,8 @@ def q32_product(count: int, rate_q32: int) -> int:
     >>> q32_product(3, Q32_ONE // 2)  # 1.5 ns
     2
     """
-    return min(-(-count * rate_q32 // Q32_ONE), U64_MAX)
+    product = -(-count * rate_q32 // Q32_ONE)
+    return product if product < U64_MAX else U64_MAX
 
 
 def q32_rate(elapsed_ns: int, count: int) -> int:

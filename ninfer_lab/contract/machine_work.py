@@ -161,8 +161,9 @@ class MachineWork:
     prefill: PrefillWork | None = None
 
     def __post_init__(self) -> None:
-        orders = [batch.order for batch in self.transfers]
-        assert orders == sorted(set(orders)), "build it with MachineWork.of"
+        if len(self.transfers) > 1:
+            orders = [batch.order for batch in self.transfers]
+            assert orders == sorted(set(orders)), "build it with MachineWork.of"
         assert not any(batch.is_empty for batch in self.transfers), "build it with MachineWork.of"
         assert self.prefill is None or not self.prefill.is_empty, "build it with MachineWork.of"
 
@@ -171,16 +172,21 @@ class MachineWork:
         cls, batches: Iterable[TransferBatch] = (), *, prefill: PrefillWork | None = None
     ) -> MachineWork:
         """Coalesces copies of one phase and direction, whatever order they come in (COST-3)."""
-        totals: dict[tuple[int, int], TransferBatch] = {}
-        for batch in batches:
-            before = totals.get(batch.order)
-            totals[batch.order] = batch if before is None else _joined(before, batch)
+        transfers = [batch for batch in batches if not batch.is_empty]
+        if len(transfers) > 1:
+            transfers = _coalesced(transfers)
         return cls(
-            transfers=tuple(
-                totals[order] for order in sorted(totals) if not totals[order].is_empty
-            ),
+            transfers=tuple(transfers),
             prefill=None if prefill is None or prefill.is_empty else prefill,
         )
+
+
+def _coalesced(batches: Iterable[TransferBatch]) -> list[TransferBatch]:
+    totals: dict[tuple[int, int], TransferBatch] = {}
+    for batch in batches:
+        before = totals.get(batch.order)
+        totals[batch.order] = batch if before is None else _joined(before, batch)
+    return [totals[order] for order in sorted(totals)]
 
 
 def _joined(one: TransferBatch, other: TransferBatch) -> TransferBatch:

@@ -143,9 +143,9 @@ class PlanningSession(Protocol):
         """Those of one owner; the same outcome gives the same steps."""
         ...
 
-    def lesser(self, target: TargetHandle, owner: int) -> Sequence[TargetHandle]:
-        """The target with one owner giving less way: every outcome met before that its present one
-        was reached from, least degraded first.
+    def lesser(self, target: TargetHandle, owner: int) -> Sequence[int]:
+        """How an owner could give less way: the numbers of every outcome met before that its
+        present one was reached from, least degraded first.
         """
         ...
 

@@ -32,7 +32,7 @@ class TargetCost:
     @property
     def total_ns(self) -> int:
         """J."""
-        return saturated_sum(self.now_ns, self.future_loss_ns)
+        return saturated_sum(self.now_ns, self.public_loss_ns, self.private_loss_ns)
 
     def __str__(self) -> str:
         return (

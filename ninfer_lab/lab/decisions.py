@@ -73,7 +73,7 @@ class Decision:
         best: Judged | None = None
         found = []
         for judged in self.found.judged:
-            if judged.is_adoptable and (best is None or judged.key < best.key):
+            if judged.is_adoptable and (best is None or judged.beats(best)):
                 best = judged
                 found.append(judged)
         return tuple(found)

@@ -12,6 +12,7 @@ from context_cache.decisions import decided, evicted, flat, owner, price, proble
 from ninfer_lab.context_cache.exhaustive_search import every_target
 from ninfer_lab.context_cache.judged_targets import judge
 from ninfer_lab.context_cache.target_order import TargetKey
+from ninfer_lab.context_cache.valuation import PriceWork
 from ninfer_lab.contract.candidate import SourceDisposition
 from ninfer_lab.contract.machine_work import MachineWork
 from ninfer_lab.contract.planning import TargetHandle
@@ -50,6 +51,17 @@ def test_no_two_targets_are_equal() -> None:  # spec: SRCH-8
     ]
     keys = [judge(posed, TargetHandle(0, c)).key for c in product(*map(sorted, choices))]
     assert len(set(keys)) == len(keys) == 16
+
+
+@pytest.mark.parametrize(("believed", "costs_count"), [(flat, 1), (price, 8)])
+def test_who_beats_whom_is_what_the_keys_say(
+    believed: PriceWork, costs_count: int
+) -> None:  # spec: SRCH-8
+    posed = open_problem(problem(owner(640), owner(320), owner(160), pages=40), believed)
+    judged = [judge(posed, TargetHandle(0, c)) for c in product(range(2), repeat=3)]
+    assert len({each.cost.total_ns for each in judged}) == costs_count
+    for one, other in product(judged, judged):
+        assert one.beats(other) == (one.key < other.key)
 
 
 def test_what_the_key_of_a_target_counts() -> None:  # spec: SRCH-8

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ninfer_lab.program.storage.bitset import mask_of, ordinals_of, run_mask, runs_count
+from ninfer_lab.program.storage.bitset import (
+    FEW_RUNS,
+    mask_of,
+    ordinals_of,
+    run_mask,
+    runs_count,
+)
 
 ORDINALS = st.frozensets(st.integers(0, 200), max_size=40)
 
@@ -24,6 +31,12 @@ def test_operations_on_sets_are_operations_on_integers(
     assert mask_of(one) | mask_of(other) == mask_of(one | other)
     assert mask_of(one) & ~mask_of(other) == mask_of(one - other)
     assert mask_of(one).bit_count() == len(one)
+
+
+@pytest.mark.parametrize("count", [1, FEW_RUNS, FEW_RUNS + 1, 90])
+def test_many_runs_are_read_as_few_are(count: int) -> None:
+    ordinals = tuple(range(1, 2 * count, 2))
+    assert ordinals_of(mask_of(ordinals)) == ordinals
 
 
 @given(st.integers(0, 90), st.integers(0, 90))

@@ -11,6 +11,7 @@ from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.options import ResolvedOptions, pages_of_tokens
 from ninfer_lab.contract.work import Cut
 from ninfer_lab.program.storage.active_sequence import ActiveSequence
+from ninfer_lab.program.storage.address_space import AddressSpace
 from ninfer_lab.program.storage.ledger import Ledger
 from ninfer_lab.program.storage.replica_layout import Holdings
 
@@ -19,10 +20,12 @@ def missing_pages(
     sequence: ActiveSequence, options: ResolvedOptions, end_tokens: int
 ) -> tuple[int, ...]:
     """Pages that a forward up to a frontier still has to map, by space."""
-    return tuple(
-        max(0, pages_of_tokens(options.coverage_tokens(space.pool, end_tokens)) - space.pages_count)
-        for space in sequence.spaces
-    )
+    return tuple([_missing_in(space, options, end_tokens) for space in sequence.spaces])
+
+
+def _missing_in(space: AddressSpace, options: ResolvedOptions, end_tokens: int) -> int:
+    wanted_pages = pages_of_tokens(options.coverage_tokens(space.pool, end_tokens))
+    return max(0, wanted_pages - space.pages_count)
 
 
 def begin_cut(
@@ -31,8 +34,8 @@ def begin_cut(
     """Maps the pages of the next cut out of the reservation and gives it out."""
     assert sequence.cut is None, "the cut given out before has not been settled"
     end_tokens = sequence.next_end_tokens(options.prefill_chunk_tokens)
-    missing = missing_pages(sequence, options, end_tokens)
-    for space, missing_count in zip(sequence.spaces, missing, strict=True):
+    for space in sequence.spaces:
+        missing_count = _missing_in(space, options, end_tokens)
         if missing_count:
             store = ledger.kv[space.pool]
             places = store.device_places.take(missing_count)

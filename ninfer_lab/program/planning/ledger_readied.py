@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ninfer_lab.contract.capacity import Axis
 from ninfer_lab.contract.machine_work import MachineWork, PrefillWork
 from ninfer_lab.contract.options import ResolvedOptions
 from ninfer_lab.contract.target import Assessment, OwnerOutcome, TargetSketch
@@ -56,7 +55,6 @@ class LedgerReadied:
         self.resource_revision = resource_revision
         self.projector = Projector(ledger, options)
         self.order = self.projector.order
-        self._limits = tuple(ledger.capacity.of(axis) for axis in Axis)
         self._assessed: dict[int, tuple[Assessment, Projected]] = {}
 
     def is_current(self, resource_revision: int) -> bool:
@@ -78,11 +76,10 @@ class LedgerReadied:
         """One target, counted at every stage."""
         post = candidate.project(outcomes)
         uses = self.order.uses(post)
-        peaks, unplaced_granules = self.order.peaks(uses), 0
+        balance, unplaced_granules = self.order.balance(uses), 0
         for extent in post.extents:
             if extent.first is None:
                 unplaced_granules += extent.run_granules
-        balance = tuple([used - limit for used, limit in zip(peaks, self._limits, strict=True)])
         return Projected(candidate.lineage, post, uses, balance, unplaced_granules)
 
     def work(self, projected: Projected, prefill: PrefillWork) -> MachineWork:

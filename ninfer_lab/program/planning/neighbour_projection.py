@@ -10,13 +10,13 @@ always: the same post-state and the same stages. Pure. Source: spec REC-2, STG-1
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from operator import or_
 from typing import NamedTuple
 
 from ninfer_lab.contract.ids import OwnerId
 from ninfer_lab.contract.target import OwnerOutcome
-from ninfer_lab.program.planning.readied_outcome import ReadiedOutcome
+from ninfer_lab.program.planning.readied_outcome import ReadiedOutcome, readied_of
 from ninfer_lab.program.planning.resource_projection import CandidateProjector, Projector
 from ninfer_lab.program.planning.stage_order import (
     NONE,
@@ -26,7 +26,7 @@ from ninfer_lab.program.planning.stage_order import (
     difference,
     total,
 )
-from ninfer_lab.program.storage.post_state import Extent, PostState
+from ninfer_lab.program.storage.post_state import Extent, PostState, post_state_of
 
 
 class Neighbour(NamedTuple):
@@ -34,6 +34,9 @@ class Neighbour(NamedTuple):
 
     post: PostState
     uses: tuple[StageUse, ...]
+
+
+_neighbour = partial(tuple.__new__, Neighbour)
 
 
 class _Without(NamedTuple):
@@ -134,13 +137,13 @@ class NeighbourProjector:
                 return self._whole(mine, without)
         base = without.post
         pending = base.pending | alone.made
-        released = base.released | alone.held
+        demoted, released = _joined_or_parted(base, alone)
         extents, units, extent_bytes = base.extents, alone.units, without.extent_bytes
         # They lie elsewhere by pages of its own, and by granules that it keeps.
         moves_extents = pending and (mine.runs or units[4])
         if moves_extents:
             extents = self._extents(without, mine, released, pending)
-        post = _exchanged(base, alone.keeps, released, pending, extents)
+        post = _exchanged(base, alone.keeps, demoted, released, pending, extents)
         if moves_extents:
             extent_bytes = self._order.extent_bytes(post)
             units = total(units, (0, 0, 0, 0, extent_bytes - without.extent_bytes))
@@ -150,7 +153,7 @@ class NeighbourProjector:
             pending,
             extent_bytes,
         )
-        return Neighbour(post, uses)
+        return _neighbour((post, uses))
 
     def _extents(
         self, without: _Without, mine: ReadiedOutcome, released: int, pending: int
@@ -190,11 +193,11 @@ class NeighbourProjector:
         else:
             itself = self._itself
             base = itself.post
-            pending, released = base.pending ^ alone.made, base.released ^ alone.held
-            extents = base.extents
+            pending, extents = base.pending ^ alone.made, base.extents
+            demoted, released = _joined_or_parted(base, alone)
             if base.pending and (theirs.runs or alone.units[4]):
                 extents = self._candidate.extents(released, pending, (*before, *behind))
-            post = _exchanged(base, alone.keeps, released, pending, extents)
+            post = _exchanged(base, alone.keeps, demoted, released, pending, extents)
             extent_bytes = self._order.extent_bytes(post)
             moved = (0, 0, 0, 0, extent_bytes - itself.extent_bytes)
             allocated = itself.allocated.joined(
@@ -250,16 +253,8 @@ class NeighbourProjector:
             held = outcome.held ^ (outcome.held & hold)
             if held != keeps:
                 held_units = self._order.units(held)
-        return ReadiedOutcome(
-            outcome.owner,
-            keeps,
-            held,
-            outcome.made and keeps & self._projector.absent,
-            True,
-            held_units,
-            units,
-            outcome.runs,
-        )
+        made = outcome.made and keeps & self._projector.absent
+        return readied_of((outcome.owner, keeps, held, made, True, held_units, units, outcome.runs))
 
     @cached_property
     def _joined(self) -> tuple[_Joined, _Joined]:
@@ -274,24 +269,42 @@ class NeighbourProjector:
         return kept, _Joined.of(active, [outcome.held & shared for outcome in outcomes])
 
 
+def _joined_or_parted(base: PostState, alone: ReadiedOutcome) -> tuple[int, int]:
+    """(demoted, released) with, or again without, what one owner alone keeps and holds: one set as
+    long as nothing is demoted.
+    """
+    demoted = released = base.demoted ^ alone.keeps
+    if base.released is not base.demoted or alone.held is not alone.keeps:
+        released = base.released ^ alone.held
+    return demoted, released
+
+
 def _exchanged(
-    base: PostState, alone: int, released: int, pending: int, extents: tuple[Extent, ...]
+    base: PostState,
+    alone: int,
+    demoted: int,
+    released: int,
+    pending: int,
+    extents: tuple[Extent, ...],
 ) -> PostState:
     """A post-state with, or again without, what one owner alone keeps."""
     # Where nothing is consumed three of the sets are one.
-    demoted = destined = committed = base.demoted ^ alone
+    destined = committed = demoted
     if base.destined is not base.demoted:
         destined = base.destined ^ alone
     if base.committed is not base.demoted:
         committed = base.committed ^ alone
-    return PostState(
-        base.state,
-        base.now,
-        released,
-        pending,
-        demoted,
-        destined,
-        extents,
-        base.needs,
-        committed,
+    return post_state_of(
+        (
+            base.state,
+            base.now,
+            released,
+            pending,
+            demoted,
+            destined,
+            extents,
+            base.needs,
+            committed,
+            base.snapshot_slots,
+        )
     )

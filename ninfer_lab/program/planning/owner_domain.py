@@ -9,14 +9,15 @@ graph without cycles. Knows no other owner, no price and no candidate.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from ninfer_lab.contract.capacity import KvPool
-from ninfer_lab.contract.ids import CheckpointRef
+from ninfer_lab.contract.ids import CheckpointId, CheckpointRef, KvPageId
 from ninfer_lab.contract.planning import STAYS, DegradationStep, OutcomeFacts
 from ninfer_lab.contract.replicas import NOTHING, ReplicaSet
 from ninfer_lab.contract.target import OwnerOutcome
-from ninfer_lab.program.storage.bitset import ordinals_of
+from ninfer_lab.program.storage.bitset import mask_of, ordinals_of
 from ninfer_lab.program.storage.checkpoint_record import CheckpointRecord, holdings_of
 from ninfer_lab.program.storage.continuation_store import Continuation
 from ninfer_lab.program.storage.ledger import Ledger
@@ -51,6 +52,7 @@ class OwnerDomain:
         self._steps_from: dict[int, tuple[DegradationStep, ...]] = {}
         self._given_up: dict[tuple[int, int], int] = {}
         self._above: dict[int, set[int]] = {STAYS: set()}
+        self._orders: dict[tuple[KvPool, tuple[CheckpointId, ...]], tuple[KvPageId, ...]] = {}
         self.evicted = self._number(owner.checkpoint_refs, NOTHING, (), STAYS)
 
     def outcome(self, number: int) -> OwnerOutcome:
@@ -162,17 +164,18 @@ class OwnerDomain:
 
     def _later_half(self, node: _Node, pool: KvPool, pages: int) -> int:
         """The later half of a set of pages, by their place in the deepest address space."""
-        in_order = [
-            page
-            for checkpoint in node.surviving
-            for page in checkpoint.pages_of(pool)
-            if pages >> page & 1
-        ]
-        ordered = list(dict.fromkeys(in_order))
-        later = 0
-        for page in ordered[len(ordered) // 2 :]:
-            later |= 1 << page
-        return later
+        wanted = frozenset(ordinals_of(pages))
+        in_order = [page for page in self._in_order(node, pool) if page in wanted]
+        return mask_of(in_order[len(in_order) // 2 :])
+
+    def _in_order(self, node: _Node, pool: KvPool) -> tuple[KvPageId, ...]:
+        """Every page of the checkpoints that are left, by its first place in any of them."""
+        ids = tuple([checkpoint.summary.ref.id for checkpoint in node.surviving])
+        known = self._orders.get((pool, ids))
+        if known is None:
+            spaces = [checkpoint.pages_of(pool) for checkpoint in node.surviving]
+            known = self._orders[pool, ids] = tuple(dict.fromkeys(chain(*spaces)))
+        return known
 
     def _without_device(self, keeps: ReplicaSet, contents: Holdings) -> ReplicaSet:
         return ReplicaSet(keeps & ~self._layout.on_device(contents))

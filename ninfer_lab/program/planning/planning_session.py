@@ -119,9 +119,8 @@ class ProgramSession:
     def steps_of(self, target: TargetHandle, owner: int) -> Sequence[DegradationStep]:
         return self._domains[owner].steps(owner, target.choices[owner])
 
-    def lesser(self, target: TargetHandle, owner: int) -> Sequence[TargetHandle]:
-        numbers = self._domains[owner].above(target.choices[owner])
-        return [target.with_choice(owner, number) for number in numbers]
+    def lesser(self, target: TargetHandle, owner: int) -> Sequence[int]:
+        return self._domains[owner].above(target.choices[owner])
 
     def facts(self, target: TargetHandle) -> Sequence[tuple[int, OutcomeFacts]]:
         return [
@@ -213,7 +212,10 @@ class ProgramSession:
         if self._sharing:
             changed = self._replicas(target) ^ self._replicas_of_identity(target.candidate)
             affected.update([owner for owner, marks in self._sharing.items() if marks & changed])
-        return [owner for owner in sorted(affected) if self.is_eligible(target.candidate, owner)]
+        source = self.candidates[target.candidate].source
+        if source is not None:
+            affected = {o for o in affected if self.owners[o].id != source.owner.id}
+        return sorted(affected)
 
     def recoveries(self, target: TargetHandle, owner: int) -> tuple[CheckpointRecoveries, ...]:
         domain = self._domains[owner]

@@ -8,7 +8,7 @@ outcome in very many targets. Pure. Does not know a candidate.
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 from ninfer_lab.contract.capacity import KvPool
@@ -57,6 +57,10 @@ class ReadiedOutcome(NamedTuple):
     held_units: Counts
     units: Counts
     runs: tuple[ArenaRun, ...]
+
+
+readied_of = partial(tuple.__new__, ReadiedOutcome)
+"""One from the tuple of all its fields: a call less than by the class itself."""
 
 
 class ReadiedOutcomes:

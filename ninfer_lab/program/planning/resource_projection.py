@@ -30,8 +30,13 @@ from ninfer_lab.program.storage.address_space import SnapshotShape, snapshot_sha
 from ninfer_lab.program.storage.checkpoint_record import holdings_of
 from ninfer_lab.program.storage.host_arena import FreeRuns
 from ninfer_lab.program.storage.ledger import Ledger
-from ninfer_lab.program.storage.post_state import Extent, PoolNeeds, PostState
-from ninfer_lab.program.storage.replica_layout import Field, Holdings
+from ninfer_lab.program.storage.post_state import (
+    Extent,
+    PoolNeeds,
+    PostState,
+    post_state_of,
+)
+from ninfer_lab.program.storage.replica_layout import Field
 from ninfer_lab.program.storage.source_lineage import source_lineage
 
 REMEMBERED_ARENAS = 1_024
@@ -53,10 +58,9 @@ class Projector:
         self.options = options
         self.layout = ledger.layout
         self.present = ledger.present
-        active = Holdings()
-        for sequence in ledger.sequences.values():
-            active = active.joined(sequence.holdings)
-        self.active = ledger.replicas_of(active) if ledger.sequences else NOTHING
+        self.active = NOTHING
+        if ledger.sequences:
+            self.active = ledger.replicas_of(ledger.holdings_of_sequences())
         self.kept_by_owner = ledger.kept_by_owner()
         self.order = StageOrder(ledger)
         self.readied = ReadiedOutcomes(ledger, self.order, self.present)
@@ -179,16 +183,19 @@ class CandidateProjector:
         needs = tuple([self._needs(share, others, destined) for share in self._shares])
         extents = self.extents(released, pending, makers) if pending else ()
         committed = self._committed(state, needs, others, destined)
-        return PostState(
-            state,
-            projector.present,
-            released,
-            pending,
-            demoted,
-            destined,
-            extents,
-            needs,
-            committed,
+        return post_state_of(
+            (
+                state,
+                projector.present,
+                released,
+                pending,
+                demoted,
+                destined,
+                extents,
+                needs,
+                committed,
+                0,
+            )
         )
 
     def kept_by_others(self, outcomes: Iterable[ReadiedOutcome]) -> dict[OwnerId, int]:

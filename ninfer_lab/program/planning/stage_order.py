@@ -6,14 +6,15 @@ promised. Pure. Does not know how the post-state came about.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple
 
-from ninfer_lab.contract.capacity import Axis, KvPool, Occupancy, OccupancyCounts
+from ninfer_lab.contract.capacity import Axis, Occupancy, OccupancyCounts
 from ninfer_lab.contract.target import Stage, StageName, Violation
 from ninfer_lab.program.storage.host_arena import FreeRuns
 from ninfer_lab.program.storage.ledger import Ledger
 from ninfer_lab.program.storage.post_state import PoolNeeds, PostState
+from ninfer_lab.program.storage.replica_layout import Field
 
 Counts = tuple[int, int, int, int, int]
 """One count for every axis, in the order of `Axis`."""
@@ -42,13 +43,18 @@ class StageCounts(NamedTuple):
     committed: Counts
 
     def joined(self, released: Counts, later: Counts) -> StageCounts:
-        """With some more: what comes to RELEASED, and to all stages behind it."""
-        demoted = destined = total(self.demoted, later)
+        """With some more: what comes to RELEASED, and to all stages behind it. In most targets the
+        first stages are one value, and so is what comes to them.
+        """
+        first = demoted = destined = total(self.demoted, later)
+        if self.released is not self.demoted or released is not later:
+            first = total(self.released, released)
         if self.destined is not self.demoted:
             destined = total(self.destined, later)
-        return StageCounts(
-            total(self.released, released), demoted, destined, total(self.committed, later)
-        )
+        return _stages((first, demoted, destined, total(self.committed, later)))
+
+
+_stages = partial(tuple.__new__, StageCounts)
 
 
 class Destinations(NamedTuple):
@@ -79,20 +85,16 @@ class StageOrder:
         self._growth_pages = self._now.reserved[2], self._now.reserved[3]
         self._grown: Counts = (0, 0, *self._growth_pages, 0)
         self._occupancies: dict[tuple[Counts, Counts], Occupancy] = {}
-        self._limits = _counts([ledger.capacity.of(axis) for axis in Axis])
-        self._host_pages = tuple(
-            (
-                layout.host_pages[pool],
-                ledger.capacity.host_kv.page_granules(pool) * self._granule_bytes,
-            )
-            for pool in ledger.capacity.pools
-        )
-        self._masks = (
-            layout.device_images.mask,
-            layout.host_images.mask,
-            layout.device_pages[KvPool.MAIN].mask,
-            layout.device_pages[KvPool.BACKEND].mask,
-            layout.granules.mask,
+        self._limits = ledger.limits
+        self._masks = layout.axis_masks
+
+    @cached_property
+    def _host_pages(self) -> tuple[tuple[Field, int], ...]:
+        """Of every pool there is: the marks of its Host pages, and what one of them takes."""
+        host_kv, host_pages = self._ledger.capacity.host_kv, self._layout.host_pages
+        return tuple(
+            (host_pages[pool], host_kv.page_granules(pool) * self._granule_bytes)
+            for pool in self._ledger.capacity.pools
         )
 
     def uses(self, post: PostState) -> tuple[StageUse, ...]:
@@ -213,6 +215,10 @@ class StageOrder:
                 return False
         return True
 
+    def balance(self, uses: tuple[StageUse, ...]) -> Counts:
+        """What every axis has used at its fullest stage, less its capacity."""
+        return difference(self.peaks(uses), self._limits)
+
     def peaks(self, uses: tuple[StageUse, ...]) -> Counts:
         """What every axis has used at its fullest stage."""
         p0 = p1 = p2 = p3 = p4 = 0
@@ -294,8 +300,3 @@ def difference(one: Counts, other: Counts) -> Counts:
     """What the one has more than the other, on every axis."""
     (a0, a1, a2, a3, a4), (b0, b1, b2, b3, b4) = one, other
     return a0 - b0, a1 - b1, a2 - b2, a3 - b3, a4 - b4
-
-
-def _counts(values: list[int]) -> Counts:
-    one, two, three, four, five = values
-    return one, two, three, four, five

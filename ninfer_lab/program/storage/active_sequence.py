@@ -18,7 +18,7 @@ from ninfer_lab.contract.result import CaptureResult
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.contract.work import Cut
 from ninfer_lab.program.storage.address_space import AddressSpace
-from ninfer_lab.program.storage.checkpoint_record import CheckpointRecord, holdings_of
+from ninfer_lab.program.storage.checkpoint_record import CheckpointRecord
 from ninfer_lab.program.storage.replica_layout import Holdings
 
 
@@ -29,6 +29,7 @@ class ActiveSequence:
     Attributes:
         destination: The owner it becomes when it settles; `None` if it may leave nothing behind
             (MODE-2).
+        prompt_tokens: Length of the prompt.
         output: Accepted tokens, in order.
         spaces: One per pool, Main first.
         frontier_tokens: Tokens the state in `read_image` has consumed.
@@ -53,10 +54,14 @@ class ActiveSequence:
     offers_tokens: tuple[int, ...]
     checkpoints: tuple[CheckpointRecord, ...]
     frontier_tokens: int
+    prompt_tokens: int = field(init=False)
     output: list[int] = field(default_factory=list)
     captured_at_start: CaptureResult | None = None
     cut: Cut | None = None
     spelt: TokenSpan | None = None
+
+    def __post_init__(self) -> None:
+        self.prompt_tokens = len(self.prompt.tokens)
 
     @property
     def prompt(self) -> PreparedPrompt:
@@ -65,21 +70,25 @@ class ActiveSequence:
     @property
     def history_tokens(self) -> int:
         """Known tokens: the prompt and what was accepted after it."""
-        return len(self.prompt.tokens) + len(self.output)
+        return self.prompt_tokens + len(self.output)
 
     @property
     def holdings(self) -> Holdings:
         """Everything that must stay for its sake: what it maps, reads, writes and has captured."""
-        images = 1 << self.write_image
+        images, pages = 1 << self.write_image, self.spaces[0].mask
         if self.read_image is not None:
             images |= 1 << self.read_image
         backend_pages = self.spaces[1].mask if len(self.spaces) > 1 else 0
-        mapped = Holdings(images, self.spaces[0].mask, backend_pages)
-        return mapped.joined(holdings_of(self.checkpoints)) if self.checkpoints else mapped
+        for checkpoint in self.checkpoints:
+            held = checkpoint.holdings
+            images |= held.images
+            pages |= held.pages
+            backend_pages |= held.backend_pages
+        return Holdings(images, pages, backend_pages)
 
     def consumed(self, frontier_tokens: int) -> TokenSpan:
         """The exact tokens `[0, frontier_tokens)`."""
-        prompt_tokens = len(self.prompt.tokens)
+        prompt_tokens = self.prompt_tokens
         if frontier_tokens <= prompt_tokens:
             return self.prompt.tokens[:frontier_tokens]
         if self.spelt is None or len(self.spelt) != frontier_tokens:
@@ -95,7 +104,7 @@ class ActiveSequence:
         """The frontier after the next forward: one chunk, one token, or up to a frontier to cut
         at.
         """
-        start, prompt_tokens = self.frontier_tokens, len(self.prompt.tokens)
+        start, prompt_tokens = self.frontier_tokens, self.prompt_tokens
         assert start < self.history_tokens, "every known token has been consumed"
         if start >= prompt_tokens:
             return start + 1
@@ -116,8 +125,10 @@ class ActiveSequence:
         is only borrowed, or the admission itself has captured it.
         """
         frontier = self.frontier_tokens
+        if not self.captures or self.pinned_read:
+            return None
         planned = next((c for c in self.captures if c.frontier_tokens == frontier), None)
-        if planned is None or self.pinned_read:
+        if planned is None:
             return None
         if any(c.summary.frontier_tokens == frontier for c in self.checkpoints):
             return None

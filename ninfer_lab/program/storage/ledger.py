@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ninfer_lab.contract.capacity import (
+    Axis,
     Capacity,
     ExclusiveResources,
     KvPool,
@@ -39,6 +40,8 @@ class Ledger:
     def __init__(self, capacity: Capacity, lanes_count: int) -> None:
         self.capacity = capacity
         self.lanes_count = lanes_count
+        slots, host_slots, pages, backend_pages, host_bytes = map(capacity.of, Axis)
+        self.limits = slots, host_slots, pages, backend_pages, host_bytes
         self.layout = ReplicaLayout(capacity)
         self.arena = HostArena(capacity.host_kv.granules_count)
         self.states = StateStore(capacity.device_state_slots, capacity.host_state_slots)
@@ -118,6 +121,16 @@ class Ledger:
         yield from self.continuations.holdings()
         for sequence in self.sequences.values():
             yield sequence.holdings
+
+    def holdings_of_sequences(self) -> Holdings:
+        """What all active sequences refer to together."""
+        images = pages = backend_pages = 0
+        for sequence in self.sequences.values():
+            held = sequence.holdings
+            images |= held.images
+            pages |= held.pages
+            backend_pages |= held.backend_pages
+        return Holdings(images, pages, backend_pages)
 
     def unreferenced(self, contents: Holdings, *, besides: Holdings | None = None) -> Holdings:
         """Those of some contents that no holder refers to, or none but one holder.

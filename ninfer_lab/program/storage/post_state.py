@@ -7,6 +7,7 @@ about, nor what it is worth.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 from ninfer_lab.contract.capacity import KvPool
@@ -97,3 +98,9 @@ class PostState(NamedTuple):
     def copied_tail_pages(self) -> int:
         """Partial tails to copy, over all pools."""
         return sum([needs.copied_tail_pages for needs in self.needs])
+
+
+post_state_of = partial(tuple.__new__, PostState)
+"""A post-state from the tuple of all its fields: a planner makes so many that a call of a call is
+felt.
+"""

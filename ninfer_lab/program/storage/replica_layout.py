@@ -73,6 +73,7 @@ class ReplicaLayout:
         device_pages: Logical pages with a Device replica, by pool.
         host_pages: Logical pages with a Host replica, by pool.
         granules: Granules of the Host arena.
+        axis_masks: The marks that are counted on each axis, in the order of `Axis`.
         everything: The set of all marks: `everything ^ kept` is what nobody keeps. Python has no
             cheaper complement, and a set is met with one so often that it counts.
     """
@@ -91,6 +92,13 @@ class ReplicaLayout:
         self.device_pages = {pool: self._field(self.pages_count[pool]) for pool in KvPool}
         self.host_pages = {pool: self._field(self.pages_count[pool]) for pool in KvPool}
         self.everything = (1 << self._end) - 1
+        self.axis_masks = (
+            self.device_images.mask,
+            self.host_images.mask,
+            self.device_pages[KvPool.MAIN].mask,
+            self.device_pages[KvPool.BACKEND].mask,
+            self.granules.mask,
+        )
         # The fields of one tier lie as those of the other: a shift leads from each to its own.
         self._tier_images = images
         self._tier_pages = sum(self.pages_count.values())
