@@ -80,7 +80,7 @@ class Construction:
     def exchange(self) -> None:
         """From the incumbent, as long as it becomes better: one owner gets something back and
         others make up for it; or the same sacrifices are made for another candidate; or one owner
-        more gives way, so that others may get back what they have given.
+        more gives way, so that others may get back what they have given, or a copy is spared.
         """
         assert self._targets.budget is not None
         while (best := self._targets.best) is not None:
@@ -125,7 +125,7 @@ class Construction:
                 )
                 found.append((TargetHandle(candidate, choices), None))
         further = islice(self._targets.steps_by_loss(best.target), FURTHER_STEPS)
-        affordable_ns = best.cost.future_loss_ns
+        affordable_ns = best.cost.future_loss_ns + self._targets.avoidable_ns(best)
         found += [
             (best.target.after(each.step), None)
             for each in further
@@ -140,9 +140,9 @@ class Construction:
 
     def _obtainable_ns(self, start: Judged) -> int:
         """What could be gained at the most from here: everything that has been given up comes
-        back.
+        back, and no copy is made that need not be.
         """
-        return self._targets.gain_ns(start.cost.now_ns)
+        return self._targets.gain_ns(start.cost.now_ns - self._targets.avoidable_ns(start))
 
     def _own_loss_ns(self, target: TargetHandle, owner: int) -> int:
         return self._valuation.own_loss_ns(owner, target.choices[owner])

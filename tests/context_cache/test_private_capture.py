@@ -4,6 +4,8 @@ behind the start; anchors only above it, and none takes a slot that a later capt
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from context_cache.test_long_anchors import lineage
@@ -29,7 +31,8 @@ from ninfer_lab.contract.ids import (
     RequestId,
 )
 from ninfer_lab.contract.options import CacheMode
-from ninfer_lab.contract.plan import CaptureOffer, CaptureTerms, PlannedCapture
+from ninfer_lab.contract.plan import CaptureOffer
+from ninfer_lab.contract.planned_capture import CaptureTerms, PlannedCapture
 from ninfer_lab.contract.result import OwnerState
 from simulation.engine_world import prepared
 
@@ -223,8 +226,10 @@ def test_where_a_request_starts_nothing_is_left_for_later() -> None:  # spec: AN
     assert points_of(captures) == [(ANCHOR, 30), (CLOSURE, 40)]
     had = lineage((ANCHOR, 4), (ANCHOR, 20), (ENDPOINT, 30))
     owner = PrivateOwner(state=OwnerState(ref=OWNER, checkpoints=had), publication_order=1)
-    given = terms_at_start(candidate, captures, (owner,), 2)
+    planned = replace(candidate, captures=captures)
+    given = terms_at_start(planned, (owner,), 2)
     assert given == CaptureTerms(gives_way=had[0].ref)  # 4 tokens are covered, and 16
-    assert terms_at_start(candidate, captures, (owner,), 3) == CaptureTerms()
+    assert terms_at_start(planned, (owner,), 3) == CaptureTerms()
     root = candidate_of(closure=40)
-    assert terms_at_start(root, wanted_captures(root), (owner,), 2) is None
+    planned = replace(root, captures=wanted_captures(root))
+    assert terms_at_start(planned, (owner,), 2) is None

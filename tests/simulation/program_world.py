@@ -27,7 +27,13 @@ from ninfer_lab.contract.placement import (
     OwnerPlacement,
     SequencePlacement,
 )
-from ninfer_lab.contract.plan import ActivationIntent, CaptureOffer, PlannedCapture, ResourcePlan
+from ninfer_lab.contract.plan import (
+    ActivationIntent,
+    CaptureOffer,
+    FinalScheduleIntent,
+    ResourcePlan,
+)
+from ninfer_lab.contract.planned_capture import PlannedCapture
 from ninfer_lab.contract.prompt import PreparedPrompt
 from ninfer_lab.contract.result import (
     CaptureResult,
@@ -180,10 +186,10 @@ class ProgramWorld:
     def candidate(self, request: AdmissionRequest, start: Start) -> AdmissionCandidate:
         """Root, or the verified source."""
         if start.checkpoint is None:
-            return self.program.root_candidate(request)
+            return replace(self.program.root_candidate(request), captures=start.captures)
         candidate = self.program.verify(request, start.checkpoint, start.disposition)
         assert isinstance(candidate, AdmissionCandidate), candidate
-        return candidate
+        return replace(candidate, captures=start.captures)
 
     def assess(self, request: AdmissionRequest, start: Start) -> Assessment:
         evictions = (self.program.ladder(self.current(ref))[-1] for ref in start.evicted)
@@ -196,8 +202,7 @@ class ProgramWorld:
         intent = ActivationIntent(
             lane=LaneId(start.lane),
             destination=start.owner,
-            captures=start.captures,
-            offers_tokens=start.offers,
+            schedule=FinalScheduleIntent(captures=start.captures, offers_tokens=start.offers),
         )
         return self.program.seal(self.assess(request, start), intent)
 

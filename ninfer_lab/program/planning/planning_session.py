@@ -131,10 +131,14 @@ class ProgramSession:
         ]
 
     def can_be_improved(self, candidate: int) -> bool:
-        lineage = self._candidate(candidate).lineage
+        projector = self._candidate(candidate)
+        lineage = projector.lineage
         if lineage.source is None or lineage.consumed is None:
             return False
-        marks = self._candidate(candidate).identifying_marks
+        marks: int = projector.identifying_marks
+        identity = self._project(self.identity(candidate)).post
+        if identity.snapshot_slots:
+            marks |= self._ledger.layout.device_images.mask  # a slot spares the copy to the Host
         return any(
             self.is_eligible(candidate, owner) and marks & self._projector.kept_by_owner[ref.id]
             for owner, ref in enumerate(self.owners)
