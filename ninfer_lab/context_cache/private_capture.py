@@ -72,7 +72,8 @@ def wanted_captures(
 
     Where both fall on one frontier the rewrite checkpoint stands for both: the same image twice
     would bring nothing back that once does not. No more anchors are planned on the way than there
-    could be slots for, the rewrite checkpoint's left out; of more the deepest: each costs a cut.
+    could be slots for, the rewrite checkpoint's left out; of more those that the caller marks, then
+    the deepest: each costs a cut.
 
     Args:
         candidate: From where the request starts.
@@ -87,13 +88,16 @@ def wanted_captures(
     rewrite = _wanted_rewrite(candidate)
     if not limit_anchors:
         return () if rewrite is None else (rewrite,)
-    proposed = {each.frontier_tokens for each in candidate.request.prompt.private_anchors}
+    prompt = candidate.request.prompt
+    proposed = {each.frontier_tokens for each in prompt.private_anchors}
     if endpoint_to_keep_tokens is not None:
         proposed.add(endpoint_to_keep_tokens)
     start_tokens = candidate.reuse_tokens
     rewritten = {rewrite.frontier_tokens} if rewrite is not None else set()
-    on_the_way = sorted(at for at in proposed - rewritten if at > start_tokens)
-    frontiers = on_the_way[max(0, len(on_the_way) - max(0, limit_slots - len(rewritten))) :]
+    marked = prompt.marked_anchors_tokens
+    on_the_way = [at for at in proposed - rewritten if at > start_tokens]
+    on_the_way.sort(key=lambda at: (at not in marked, -at))
+    frontiers = sorted(on_the_way[: max(0, limit_slots - len(rewritten))])
     if start_tokens in proposed - rewritten and _starts_where_an_endpoint_was(candidate):
         frontiers.insert(0, start_tokens)
     anchors = [

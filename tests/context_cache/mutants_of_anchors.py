@@ -16,6 +16,7 @@ from ninfer_lab.context_cache.shared_prefixes import SharedPrefixes
 from ninfer_lab.contract.candidate import AdmissionCandidate, ReusePath, SourceDisposition
 from ninfer_lab.contract.checkpoint import CheckpointKind
 from ninfer_lab.contract.planned_capture import CaptureTerms
+from ninfer_lab.contract.prompt import PreparedPrompt
 from ninfer_lab.frontend import prepared_prompt
 from ninfer_lab.program import program as program_module
 from ninfer_lab.program.planning import (
@@ -29,7 +30,7 @@ from ninfer_lab.program.planning.resource_projection import CandidateProjector
 from ninfer_lab.program.program import Program
 from ninfer_lab.program.transactions.running_transaction import RunningTransaction
 from program import test_final_schedule as schedules
-from program.mutant import Mutant, Wrong, constant, instead
+from program.mutant import Mutant, Wrong, always, constant, instead
 
 
 def _the_first(right: Wrong) -> Wrong:
@@ -92,6 +93,10 @@ def _saves_nothing(self: RunningTransaction) -> Wrong:
     yield from ()
 
 
+def _as_they_come(proposed: Wrong) -> Wrong:
+    return tuple(dict.fromkeys(proposed))
+
+
 def _never_saving(right: Wrong) -> Wrong:
     def work(ledger: Wrong, options: Wrong, source: Wrong, post: Wrong, prefill: Wrong) -> Wrong:
         return right(ledger, options, source, post._replace(snapshot_slots=0), prefill)
@@ -152,6 +157,22 @@ PROPOSALS = (
         make=constant(()),
         killer=anchors.test_the_same_raw_prompt_again_computes_one_token,
         arguments=(True, 99, [100]),
+    ),
+    Mutant(
+        rule="ANC-1",
+        what="a caller's mark that counts no more than the engine's own",
+        where=PreparedPrompt,
+        name="marked_anchors_tokens",
+        make=always(frozenset()),
+        killer=captures.test_what_the_caller_marks_comes_before_what_lies_deeper,
+    ),
+    Mutant(
+        rule="ANC-1",
+        what="two proposals at one frontier",
+        where=prepared_prompt,
+        name="merged_anchors",
+        make=instead(_as_they_come),
+        killer=proposals.test_on_one_frontier_it_is_one_with_the_engine_s_own,
     ),
     Mutant(
         rule="IDN-3",

@@ -33,6 +33,7 @@ from ninfer_lab.contract.ids import (
 from ninfer_lab.contract.options import CacheMode
 from ninfer_lab.contract.plan import CaptureOffer
 from ninfer_lab.contract.planned_capture import CaptureTerms, PlannedCapture
+from ninfer_lab.contract.prompt import AnchorOrigin, AnchorProposal
 from ninfer_lab.contract.result import OwnerState
 from simulation.engine_world import prepared
 
@@ -146,6 +147,25 @@ def test_where_an_endpoint_was_no_slot_need_be_there() -> None:  # spec: ANC-3
     candidate = candidate_of(anchors=(35,), reuse=30, source=(ENDPOINT, CONSUME))
     captures = wanted_captures(candidate, limit_anchors=2, endpoint_to_keep_tokens=30)
     assert points_of(captures) == [(ANCHOR, 30)]
+
+
+def test_what_the_caller_marks_comes_before_what_lies_deeper() -> None:  # spec: ANC-1
+    """Two slots beside the closure's: of three places the marked one, and the deepest other."""
+    candidate = candidate_of(anchors=(10, 20, 35), closure=40)
+    assert points_of(wanted_captures(candidate, limit_anchors=2, limit_slots=3)) == [
+        (ANCHOR, 20),
+        (ANCHOR, 35),
+        (CLOSURE, 40),
+    ]
+    prompt = candidate.request.prompt
+    marked = AnchorProposal(frontier_tokens=10, origin=AnchorOrigin.CALLER)
+    prompt = replace(prompt, private_anchors=(marked, *prompt.private_anchors[1:]))
+    candidate = replace(candidate, request=replace(candidate.request, prompt=prompt))
+    assert points_of(wanted_captures(candidate, limit_anchors=2, limit_slots=3)) == [
+        (ANCHOR, 10),
+        (ANCHOR, 35),
+        (CLOSURE, 40),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from ninfer_lab.contract.ids import LaneId
 from ninfer_lab.contract.plan import ActivationIntent, FinalScheduleIntent
 from ninfer_lab.contract.planned_capture import CaptureTerms
 from ninfer_lab.contract.result import Committed
-from ninfer_lab.contract.target import Assessment
+from ninfer_lab.contract.target import Assessment, TargetSketch
 from simulation.engine_world import prepared
 from simulation.program_world import CONSUME, ProgramWorld, Start, closure_at, planned
 
@@ -94,10 +94,12 @@ def test_nothing_is_captured_by_a_request_that_leaves_nothing() -> None:  # spec
 def test_what_lies_behind_the_start_is_no_cut() -> None:  # spec: CPT-4
     world = world_of()
     owner = world.published(range(60))
-    start = Start(checkpoint=world.deepest(owner), captures=(planned(ANCHOR, 30),))
-    assessment = world.assess(world.request(range(100)), start)
+    start = Start(checkpoint=world.deepest(owner))
+    candidate = world.candidate(world.request(range(100)), start)
+    behind = replace(candidate, captures=(planned(ANCHOR, 30),))
+    assessment = world.program.assess(TargetSketch(candidate=behind))
     with pytest.raises(PlanRefused, match=r"ascending frontiers in \[60, 100\]"):
-        sealed_with(world, assessment, FinalScheduleIntent(captures=start.captures))
+        sealed_with(world, assessment, FinalScheduleIntent(captures=behind.captures))
     with pytest.raises(PlanRefused, match=r"found \(59,\)"):
         sealed_with(world, assessment, FinalScheduleIntent(offers_tokens=(59,)))
 
