@@ -165,6 +165,7 @@ class _Search:
         if self._targets.best is not None:
             construction.refine(self._targets.best)
         construction.exchange()
+        construction.begin_otherwise(by_promise)
         return budget.stop or self._best_first(by_promise, budget)
 
     def _best_first(self, identities: list[Judged], budget: SearchBudget) -> SearchStop:

@@ -1,4 +1,6 @@
-"""Wrong versions of how earlier points are proposed, kept and started from."""
+"""Wrong versions of how earlier points are proposed, kept, priced and started from, of how a
+schedule becomes final, and of how room is found for it.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,12 @@ from context_cache import test_branches_at_anchors as branches
 from context_cache import test_final_choice as choices
 from context_cache import test_private_anchors as anchors
 from context_cache import test_private_capture as captures
+from context_cache import test_target_construction as constructions
 from frontend import test_private_anchors as proposals
 from ninfer_lab.context_cache import candidate_shortlist, private_capture, resource_manager
 from ninfer_lab.context_cache.judged_targets import JudgedTargets
 from ninfer_lab.context_cache.shared_prefixes import SharedPrefixes
+from ninfer_lab.context_cache.target_construction import Construction
 from ninfer_lab.contract.candidate import AdmissionCandidate, ReusePath, SourceDisposition
 from ninfer_lab.contract.checkpoint import CheckpointKind
 from ninfer_lab.contract.planned_capture import CaptureTerms
@@ -26,10 +30,14 @@ from ninfer_lab.program.planning import (
     planning_session,
     resource_projection,
 )
+from ninfer_lab.program.planning.owner_domain import OwnerDomain
+from ninfer_lab.program.planning.planning_session import ProgramSession
 from ninfer_lab.program.planning.resource_projection import CandidateProjector
 from ninfer_lab.program.program import Program
 from ninfer_lab.program.transactions.running_transaction import RunningTransaction
 from program import test_final_schedule as schedules
+from program import test_owner_domain as domains
+from program import test_planning_session as sessions
 from program.mutant import Mutant, Wrong, always, constant, instead
 
 
@@ -95,6 +103,10 @@ def _saves_nothing(self: RunningTransaction) -> Wrong:
 
 def _as_they_come(proposed: Wrong) -> Wrong:
     return tuple(dict.fromkeys(proposed))
+
+
+def _backwards(right: Wrong) -> Wrong:
+    return lambda self, node, pool, pages: right(self, node, pool, pages)[::-1]
 
 
 def _never_saving(right: Wrong) -> Wrong:
@@ -310,6 +322,34 @@ PRICES = (
     ),
 )
 
+AMOUNTS = (
+    Mutant(
+        rule="TGT-5",
+        what="pages that leave by halves alone",
+        where=ProgramSession,
+        name="_missing_pages",
+        make=constant({}),
+        killer=sessions.test_who_must_make_room_for_little_gives_up_little,
+    ),
+    Mutant(
+        rule="TGT-5",
+        what="earlier pages that leave before later ones",
+        where=OwnerDomain,
+        name="_in_order",
+        make=_backwards,
+        killer=domains.test_as_many_pages_as_are_missing_leave_together,
+    ),
+    Mutant(
+        rule="SRCH-5",
+        what="a search that never begins otherwise",
+        where=Construction,
+        name="begin_otherwise",
+        make=constant(None),
+        killer=constructions.test_more_room_on_the_host_is_no_dearer,
+        arguments=(480,),
+    ),
+)
+
 FINAL_CHOICES = (
     Mutant(
         rule="CPT-4",
@@ -345,4 +385,4 @@ FINAL_CHOICES = (
     ),
 )
 
-MUTANTS = (*PRICES, *FINAL_CHOICES, *PROPOSALS, *KEPT, *STARTED_FROM)
+MUTANTS = (*PRICES, *AMOUNTS, *FINAL_CHOICES, *PROPOSALS, *KEPT, *STARTED_FROM)
