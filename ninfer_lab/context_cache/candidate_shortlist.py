@@ -41,13 +41,15 @@ def exact_candidates(
 ) -> Iterator[AdmissionCandidate]:
     """Every shortlisted checkpoint that Program finds equal, with its source rule (CAND-2).
 
-    Whoever declares a boundary where it starts means to come back to it: the source stays (ANC-4).
+    Whoever declares a boundary where it starts, for everybody or for its own history, means to come
+    back to it: the source stays (ANC-4).
     """
     declared = {
         each.frontier_tokens
         for each in request.prompt.shared_candidates
         if each.evidence & Evidence.EXPLICIT_BOUNDARY
     }
+    declared |= request.prompt.marked_anchors_tokens
     for entry in shortlist(request, catalog.owners()):
         ref = entry.checkpoint.ref
         disposition = disposition_of(request, entry.owner, sessions, edges)

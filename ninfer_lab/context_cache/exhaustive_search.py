@@ -16,7 +16,7 @@ from math import prod
 from ninfer_lab.context_cache.judged_targets import Judged, Problem, judge
 from ninfer_lab.context_cache.portfolio_value import private_loss_ns, saving_ns
 from ninfer_lab.contract.errors import OptionsError
-from ninfer_lab.contract.machine_work import MachineWork, TransferDirection
+from ninfer_lab.contract.machine_work import MachineWork, TransferDirection, TransferPhase
 from ninfer_lab.contract.planning import STAYS, PlanningSession, TargetHandle
 
 EVERY_TARGET_LIMIT = 1 << 16
@@ -233,14 +233,16 @@ class _BranchAndBound:
 
 def _floor(work: MachineWork) -> MachineWork:
     """What the same work takes at the least once others have given way: bytes between the tiers
-    only become more, but pages may come to lie in fewer runs, and a copy within the Device may
-    turn out not to be needed.
+    only become more, but pages may come to lie in fewer runs, and neither a copy within the Device
+    nor one of the candidate's own to the Host may turn out to be needed.
     """
+    own = TransferPhase.CANDIDATE
     return replace(
         work,
         transfers=tuple(
             replace(batch, operation_count=min(1, batch.operation_count))
             for batch in work.transfers
             if batch.direction is not TransferDirection.D2D
+            and not (batch.phase is own and batch.direction is TransferDirection.D2H)
         ),
     )

@@ -18,6 +18,12 @@ from ninfer_lab.context_cache.search_budget import SearchBudget
 from ninfer_lab.context_cache.target_order import TargetKey, target_key
 from ninfer_lab.context_cache.valuation import Valuation, WorthOf
 from ninfer_lab.contract.ids import OwnerId
+from ninfer_lab.contract.machine_work import (
+    MachineWork,
+    TransferBatch,
+    TransferDirection,
+    TransferPhase,
+)
 from ninfer_lab.contract.planning import DegradationStep, PlanningSession, TargetHandle, Verdict
 from ninfer_lab.contract.target_cost import TargetCost
 
@@ -116,6 +122,7 @@ class JudgedTargets:
         self._judged: dict[TargetHandle, Judged] = {}
         self._fixed: dict[int, set[int]] = {}
         self._steps_from: dict[tuple[int, int], list[ForecastStep]] = {}
+        self._improvable: dict[int, bool] = {}
 
     @property
     def in_order(self) -> tuple[Judged, ...]:
@@ -159,6 +166,21 @@ class JudgedTargets:
         """What the incumbent costs more than that: a forecast, no bound (SRCH-1)."""
         assert self.best is not None
         return max(0, self.best.cost.total_ns - optimistic_ns)
+
+    def avoidable_ns(self, judged: Judged) -> int:
+        """What of a target's copies somebody's giving way may spare: those within the Device, and
+        the candidate's own to the Host (SRCH-2). A forecast, no bound.
+        """
+        own = [batch for batch in judged.verdict.work.transfers if _is_avoidable(batch)]
+        if not own or not self._can_be_improved(judged.target.candidate):
+            return 0
+        return self.problem.valuation.work_ns(MachineWork.of(own))
+
+    def _can_be_improved(self, candidate: int) -> bool:
+        known = self._improvable.get(candidate)
+        if known is None:
+            known = self._improvable[candidate] = self.session.can_be_improved(candidate)
+        return known
 
     def licensed(self, steps: Iterable[DegradationStep]) -> list[DegradationStep]:
         """Without a ladder every step; with one, evictions of licensed owners only (SRCH-4)."""
@@ -206,3 +228,8 @@ class JudgedTargets:
     def _by_loss(self, steps: Iterable[DegradationStep]) -> list[ForecastStep]:
         loss_ns = self.problem.valuation.step_loss_ns
         return sorted(ForecastStep(loss_ns(s), s.owner, s.choice, s) for s in self.licensed(steps))
+
+
+def _is_avoidable(batch: TransferBatch) -> bool:
+    direction = batch.direction
+    return batch.phase is TransferPhase.CANDIDATE and direction is not TransferDirection.H2D

@@ -9,6 +9,7 @@ engine's rule.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ninfer_lab.context_cache.catalog import PrivateOwner
 from ninfer_lab.context_cache.long_anchors import (
@@ -19,7 +20,8 @@ from ninfer_lab.contract.anchor_options import PrivateAnchors
 from ninfer_lab.contract.candidate import AdmissionCandidate, SourceDisposition
 from ninfer_lab.contract.checkpoint import CheckpointKind, CheckpointSummary
 from ninfer_lab.contract.ids import CheckpointRef
-from ninfer_lab.contract.plan import CaptureOffer, CaptureTerms, PlannedCapture
+from ninfer_lab.contract.plan import CaptureOffer, FinalScheduleIntent
+from ninfer_lab.contract.planned_capture import CaptureTerms, PlannedCapture
 from ninfer_lab.contract.prompt import RewriteKind
 
 _KIND_OF_REWRITE = {
@@ -28,17 +30,14 @@ _KIND_OF_REWRITE = {
 }
 
 
-def planned_captures(
-    verified: Sequence[AdmissionCandidate],
-    candidate: AdmissionCandidate,
-    owners: Sequence[PrivateOwner],
-    anchors: PrivateAnchors,
-) -> tuple[PlannedCapture, ...]:
-    """What a candidate's base plan wants to leave on its way.
+def with_base_plans(
+    verified: Sequence[AdmissionCandidate], owners: Sequence[PrivateOwner], anchors: PrivateAnchors
+) -> tuple[AdmissionCandidate, ...]:
+    """The candidates of a request, each with what its base plan wants to leave on its way, which is
+    priced with it.
 
     Args:
-        verified: All candidates of the request.
-        candidate: From where the request starts.
+        verified: All of them, root among them.
         owners: Catalogued.
         anchors: The engine's choice.
     """
@@ -47,11 +46,18 @@ def planned_captures(
         kept_tokens = endpoint_to_keep(
             verified, owners, minimum_gain_tokens=anchors.endpoint_gain_tokens
         )
-    return wanted_captures(
-        candidate,
-        limit_anchors=anchors.retained_count,
-        limit_slots=anchors.slots_count,
-        endpoint_to_keep_tokens=kept_tokens,
+    planned = [
+        wanted_captures(
+            candidate,
+            limit_anchors=anchors.retained_count,
+            limit_slots=anchors.slots_count,
+            endpoint_to_keep_tokens=kept_tokens,
+        )
+        for candidate in verified
+    ]
+    return tuple(
+        replace(candidate, captures=captures) if captures else candidate
+        for candidate, captures in zip(verified, planned, strict=True)
     )
 
 
@@ -66,7 +72,8 @@ def wanted_captures(
 
     Where both fall on one frontier the rewrite checkpoint stands for both: the same image twice
     would bring nothing back that once does not. No more anchors are planned on the way than there
-    could be slots for, the rewrite checkpoint's left out; of more the deepest: each costs a cut.
+    could be slots for, the rewrite checkpoint's left out; of more those that the caller marks, then
+    the deepest: each costs a cut.
 
     Args:
         candidate: From where the request starts.
@@ -81,13 +88,16 @@ def wanted_captures(
     rewrite = _wanted_rewrite(candidate)
     if not limit_anchors:
         return () if rewrite is None else (rewrite,)
-    proposed = {each.frontier_tokens for each in candidate.request.prompt.private_anchors}
+    prompt = candidate.request.prompt
+    proposed = {each.frontier_tokens for each in prompt.private_anchors}
     if endpoint_to_keep_tokens is not None:
         proposed.add(endpoint_to_keep_tokens)
     start_tokens = candidate.reuse_tokens
     rewritten = {rewrite.frontier_tokens} if rewrite is not None else set()
-    on_the_way = sorted(at for at in proposed - rewritten if at > start_tokens)
-    frontiers = on_the_way[max(0, len(on_the_way) - max(0, limit_slots - len(rewritten))) :]
+    marked = prompt.marked_anchors_tokens
+    on_the_way = [at for at in proposed - rewritten if at > start_tokens]
+    on_the_way.sort(key=lambda at: (at not in marked, -at))
+    frontiers = sorted(on_the_way[: max(0, limit_slots - len(rewritten))])
     if start_tokens in proposed - rewritten and _starts_where_an_endpoint_was(candidate):
         frontiers.insert(0, start_tokens)
     anchors = [
@@ -123,31 +133,52 @@ def capture_terms(offer: CaptureOffer, limit_anchors: int) -> CaptureTerms:
     return CaptureTerms(gives_way=gives_way, leaves_slots_count=leaves)
 
 
-def terms_at_start(
+def final_choice(
     candidate: AdmissionCandidate,
-    captures: Sequence[PlannedCapture],
     owners: Sequence[PrivateOwner],
     limit_anchors: int,
+    *,
+    offers_tokens: tuple[int, ...],
+    leaves_owner: bool,
+) -> FinalScheduleIntent:
+    """Where the prefill is cut, now that the candidate is fixed: the last word on it (CPT-4).
+
+    Args:
+        candidate: The selected one, with its base plan.
+        owners: Catalogued, the candidate's among them.
+        limit_anchors: As for `capture_terms`.
+        offers_tokens: Frontiers at which a shared prefix is to be offered.
+        leaves_owner: Whether the request may leave anything behind; nothing is captured else.
+    """
+    if not leaves_owner:
+        return FinalScheduleIntent(offers_tokens=offers_tokens)
+    return FinalScheduleIntent(
+        captures=candidate.captures,
+        terms_at_start=terms_at_start(candidate, owners, limit_anchors),
+        offers_tokens=offers_tokens,
+    )
+
+
+def terms_at_start(
+    candidate: AdmissionCandidate, owners: Sequence[PrivateOwner], limit_anchors: int
 ) -> CaptureTerms | None:
     """The terms of the anchor at the very frontier that a consumed endpoint leaves, as
     `capture_terms` will say them there; `None` where none is planned.
 
     Args:
         candidate: From where the request starts.
-        captures: Planned for it.
         owners: Catalogued, the candidate's among them.
         limit_anchors: As for `capture_terms`.
     """
     start_tokens, source = candidate.reuse_tokens, candidate.source
-    planned = next((c for c in captures if c.frontier_tokens == start_tokens), None)
-    if source is None or planned is None or planned.kind is not CheckpointKind.LONG_ANCHOR:
+    if source is None or not candidate.anchors_its_start:
         return None
     consumed = next(owner for owner in owners if owner.id == source.owner.id)
     offer = CaptureOffer(
-        planned=planned,
+        planned=PlannedCapture(kind=CheckpointKind.LONG_ANCHOR, frontier_tokens=start_tokens),
         is_at_start=True,
         lineage=tuple(c for c in consumed.checkpoints if c.frontier_tokens < start_tokens),
-        later=tuple(c for c in captures if c.frontier_tokens > start_tokens),
+        later=tuple(c for c in candidate.captures if c.frontier_tokens > start_tokens),
     )
     return capture_terms(offer, limit_anchors)
 

@@ -24,7 +24,7 @@ from ninfer_lab.context_cache.materialization import (
 )
 from ninfer_lab.context_cache.materialization_planner import AdmissionProblem, Decision, decide
 from ninfer_lab.context_cache.owner_edges import OwnerEdges
-from ninfer_lab.context_cache.private_capture import capture_terms, planned_captures, terms_at_start
+from ninfer_lab.context_cache.private_capture import capture_terms, final_choice, with_base_plans
 from ninfer_lab.context_cache.saved_sessions import SavedSessions
 from ninfer_lab.context_cache.search_budget import BoundaryAllowance
 from ninfer_lab.context_cache.session_index import SessionIndex
@@ -54,7 +54,8 @@ from ninfer_lab.contract.ids import (
     SequenceHandle,
 )
 from ninfer_lab.contract.options import CacheMode, ContextCache, ResolvedOptions
-from ninfer_lab.contract.plan import ActivationIntent, CaptureOffer, CaptureTerms, PlannedCapture
+from ninfer_lab.contract.plan import ActivationIntent, CaptureOffer
+from ninfer_lab.contract.planned_capture import CaptureTerms
 from ninfer_lab.contract.program_api import ProgramApi
 from ninfer_lab.contract.result import Aborted, Committed, SequenceEnd, Settlement
 from ninfer_lab.contract.shared_report import SharedCaptureTold
@@ -199,7 +200,7 @@ class ResourceManager:
                 borrower=chosen,
                 donors=tuple(donors.values()),
                 protected=self._kept.protected(donors),
-                captures=self._private(chosen.target.candidate, decision),
+                captures=chosen.target.candidate.captures,
             )
         )
         if is_proven:
@@ -288,22 +289,16 @@ class ResourceManager:
         return self._allowance[1]
 
     def _candidates(self, request: AdmissionRequest) -> tuple[AdmissionCandidate, ...]:
-        """Root, then every shortlisted checkpoint that Program verifies; the prompt is heard."""
+        """Root, then every shortlisted checkpoint that Program verifies, each with its base plan;
+        the prompt is heard.
+        """
         root = self._program.root_candidate(request)
         if not self._reads(request):
             return (root,)
         self._kept.hear(request)
         exact = exact_candidates(self._program, request, self._catalog, self._sessions, self._edges)
-        return (root, *exact, *self._shared.candidates(request))
-
-    def _private(
-        self, candidate: AdmissionCandidate, decision: Decision
-    ) -> tuple[PlannedCapture, ...]:
-        """Checkpoints that it would leave on its way."""
-        if not self._reads(candidate.request):
-            return ()
-        owners = self._catalog.owners()
-        return planned_captures(decision.candidates, candidate, owners, self._anchors)
+        verified = (root, *exact, *self._shared.candidates(request))
+        return with_base_plans(verified, self._catalog.owners(), self._anchors)
 
     def _reads(self, request: AdmissionRequest) -> bool:
         return self._enabled and request.mode is CacheMode.READ_WRITE
@@ -319,15 +314,16 @@ class ResourceManager:
             self._catalog.promise(slot, request.request)
         if candidate.source is not None and not candidate.is_consuming:
             self._edges.add(request.request, candidate.source.owner.id)
-        captures = () if destination is None else self._private(candidate, decision)
         intent = ActivationIntent(
             lane=_lane(request),
             destination=destination,
-            captures=captures,
-            terms_at_start=terms_at_start(
-                candidate, captures, self._catalog.owners(), self._anchors.retained_count
+            schedule=final_choice(
+                candidate,
+                self._catalog.owners(),
+                self._anchors.retained_count,
+                offers_tokens=self._offers(candidate, decision),
+                leaves_owner=destination is not None,
             ),
-            offers_tokens=self._offers(candidate, decision),
         )
         self._opened = Opened(
             transaction=self._program.start(self._program.seal(chosen, intent)),

@@ -165,16 +165,21 @@ class _Search:
         if self._targets.best is not None:
             construction.refine(self._targets.best)
         construction.exchange()
+        construction.begin_otherwise(by_promise)
         return budget.stop or self._best_first(by_promise, budget)
 
     def _best_first(self, identities: list[Judged], budget: SearchBudget) -> SearchStop:
-        """Alternatives by what they would cost if they fitted; what does fit goes no further.
+        """Alternatives by what they would cost if they fitted; what does fit goes no further, but
+        where a copy could be spared by it.
 
         Whoever is forecast to cost more than the incumbent is not held: it would never be looked
         at. One that costs as much may still win by the rest of its key (SRCH-8).
         """
         targets = self._targets
-        queue = [_Waiting(identity.cost.total_ns, identity.target) for identity in identities]
+        queue = [
+            _Waiting(identity.cost.total_ns - targets.avoidable_ns(identity), identity.target)
+            for identity in identities
+        ]
         heapq.heapify(queue)
         held = {waiting.target for waiting in queue}
         unlisted: dict[TargetHandle, Iterator[ForecastStep]] = {}
@@ -186,12 +191,13 @@ class _Search:
             judged = targets.judge_within(target, gain_ns)
             if judged is None:
                 break
-            if judged.is_adoptable:
+            avoidable_ns = targets.avoidable_ns(judged)
+            if judged.is_adoptable and not avoidable_ns:
                 continue
             if not budget.may_expand(gain_ns):
                 break
             base_ns = self._problem.valuation.work_ns(judged.verdict.work)
-            base_ns += judged.cost.future_loss_ns
+            base_ns += judged.cost.future_loss_ns - avoidable_ns
             limit_ns = targets.limit_ns
             rest = unlisted.pop(target, None) or targets.steps_by_loss(target)
             for loss_ns, _, _, step in islice(rest, EXPANSION_SLICE):

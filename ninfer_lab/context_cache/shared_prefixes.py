@@ -336,8 +336,9 @@ class SharedPrefixes:
     def _split_cost_ns(self, candidate: AdmissionCandidate, frontiers: tuple[int, ...]) -> int:
         request, start = candidate.request, candidate.reuse_tokens
         end = len(request.prompt.tokens)
-        whole = self._program.prefill_work(request, start, end)
-        split = self._program.prefill_work(request, start, end, frontiers)
+        base = tuple(capture.frontier_tokens for capture in candidate.captures)
+        whole = self._program.prefill_work(request, start, end, base)
+        split = self._program.prefill_work(request, start, end, (*base, *frontiers))
         priced = [self._price(MachineWork.of(prefill=each)) for each in (split, whole)]
         return max(0, priced[0] - priced[1])
 

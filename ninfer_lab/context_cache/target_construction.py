@@ -25,6 +25,17 @@ FURTHER_STEPS = 32
 LESSER_OUTCOMES = 8
 """Of one owner, least degraded first, from which others may make up for it in an exchange."""
 
+ENDED_BEFOREHAND = 4
+"""Owners, cheapest first, of whom each is ended once before anybody else is asked."""
+
+BEGUN_OTHERWISE_TARGETS = 128
+"""Judged by such beginnings until none is begun any more: among a few owners one wrong end weighs
+much, among many little.
+"""
+
+EXCHANGED_AGAIN_SHARE = 100
+"""Part of J that must have been gained by them for another round of exchanges."""
+
 LISTED_STEPS = 32
 """Steps that a construction looks at together."""
 
@@ -80,7 +91,7 @@ class Construction:
     def exchange(self) -> None:
         """From the incumbent, as long as it becomes better: one owner gets something back and
         others make up for it; or the same sacrifices are made for another candidate; or one owner
-        more gives way, so that others may get back what they have given.
+        more gives way, so that others may get back what they have given, or a copy is spared.
         """
         assert self._targets.budget is not None
         while (best := self._targets.best) is not None:
@@ -95,6 +106,32 @@ class Construction:
                     break
             else:
                 return
+
+    def begin_otherwise(self, identities: Sequence[Judged]) -> None:
+        """Builds anew with one owner's end decided beforehand, owner by owner: a first step that
+        costs next to nothing, as a spare replica does, may leave nothing but a dear one later; and
+        whoever has more room to take such steps fares worse than whoever has less. What comes of it
+        is exchanged only where it is better by some part of the whole.
+        """
+        before, budget = self._targets.best, self._targets.budget
+        assert budget is not None
+        limit_count = budget.judged_count + BEGUN_OTHERWISE_TARGETS
+        for identity in identities:
+            for start in self._ended_beforehand(identity):
+                if budget.judged_count >= limit_count:
+                    break
+                judged = self._targets.judge_within(start, self._obtainable_ns(identity))
+                if judged is None:
+                    return
+                built = self.construct(judged, prefers_value=True)
+                if built is not None:
+                    self.refine(built)
+        best = self._targets.best
+        assert before is not None
+        assert best is not None
+        before_ns = before.cost.total_ns
+        if before_ns - best.cost.total_ns > before_ns // EXCHANGED_AGAIN_SHARE:
+            self.exchange()
 
     # ── leaves ──────────────────────────────────────────────────────────────────────────────────
 
@@ -115,7 +152,8 @@ class Construction:
 
         What they are is settled at the first: the graph grows as they are gone on from.
         """
-        session, target, affordable_ns = self._session, best.target, best.cost.future_loss_ns
+        session, target = self._session, best.target
+        affordable_ns = best.cost.future_loss_ns + self._targets.avoidable_ns(best)
         lesser = [
             (owner, choice)
             for owner in self._sacrificed(best)
@@ -135,6 +173,26 @@ class Construction:
             if each.loss_ns <= affordable_ns:
                 yield target.after(each.step), None
 
+    def _ended_beforehand(self, identity: Judged) -> list[TargetHandle]:
+        """Targets that end one owner, the least loss first, of those that could be better; owners
+        that the incumbent has ended tell nothing new.
+        """
+        best, target = self._targets.best, identity.target
+        assert best is not None
+        maximal = self._session.maximal(target.candidate)
+        ends = sorted(
+            (self._valuation.own_loss_ns(owner, end), owner, end)
+            for owner, end in enumerate(maximal.choices)
+            if end != STAYS and best.target.choices[owner] != end
+        )
+        affordable_ns = best.cost.total_ns - identity.cost.now_ns
+        licensed = self._targets.licence
+        return [
+            target.with_choice(owner, end)
+            for loss_ns, owner, end in ends
+            if loss_ns < affordable_ns and (licensed is None or owner in licensed)
+        ][:ENDED_BEFOREHAND]
+
     def _sacrificed(self, best: Judged) -> list[int]:
         """Owners that do not stay, by what they lose, most first."""
         owners = [owner for owner, _ in self._session.facts(best.target)]
@@ -142,9 +200,9 @@ class Construction:
 
     def _obtainable_ns(self, start: Judged) -> int:
         """What could be gained at the most from here: everything that has been given up comes
-        back.
+        back, and no copy is made that need not be.
         """
-        return self._targets.gain_ns(start.cost.now_ns)
+        return self._targets.gain_ns(start.cost.now_ns - self._targets.avoidable_ns(start))
 
     def _own_loss_ns(self, target: TargetHandle, owner: int) -> int:
         return self._valuation.own_loss_ns(owner, target.choices[owner])

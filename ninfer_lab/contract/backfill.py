@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ninfer_lab.contract.candidate import AdmissionRequest
 from ninfer_lab.contract.ids import OwnerRef, SequenceHandle
-from ninfer_lab.contract.plan import PlannedCapture
+from ninfer_lab.contract.planned_capture import PlannedCapture
 from ninfer_lab.contract.target import Assessment
 
 

@@ -16,6 +16,7 @@ from ninfer_lab.contract.capacity import Occupancy
 from ninfer_lab.contract.checkpoint import CheckpointSummary
 from ninfer_lab.contract.ids import CheckpointId, OwnerId, RequestId, SequenceHandle
 from ninfer_lab.contract.placement import LedgerSnapshot
+from ninfer_lab.contract.plan import FinalSchedule
 from ninfer_lab.contract.result import CaptureResult, SequenceEnd, Settlement
 from ninfer_lab.contract.search_report import SearchReport
 from ninfer_lab.contract.shared_report import SharedCaptureTold
@@ -33,6 +34,8 @@ class Admitted:
         reuse_tokens: Prompt tokens that need no forward.
         report: Every target the design looked at.
         capture: What was captured at the very frontier the request starts from.
+        schedule: How the prompt is computed from there, fixed by now (CPT-4); `None` for a design
+            that fixes it as it goes.
     """
 
     handle: SequenceHandle
@@ -43,6 +46,7 @@ class Admitted:
     evicted: tuple[OwnerId, ...]
     report: SearchReport
     capture: CaptureResult | None
+    schedule: FinalSchedule | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

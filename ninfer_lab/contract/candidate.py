@@ -14,6 +14,7 @@ from typing import NamedTuple
 from ninfer_lab.contract.checkpoint import CheckpointKind
 from ninfer_lab.contract.ids import CheckpointRef, LaneId, OwnerRef, RequestId, SessionKey
 from ninfer_lab.contract.options import CacheMode
+from ninfer_lab.contract.planned_capture import PlannedCapture
 from ninfer_lab.contract.prompt import PreparedPrompt
 from ninfer_lab.contract.request_purpose import RequestPurpose
 
@@ -120,12 +121,15 @@ class AdmissionCandidate:
         reuse_tokens: Frontier of the source, 0 for root; always below the prompt's length, for the
             last prompt token must be computed to draw from.
         prefill_tokens: The rest of the prompt.
+        captures: Checkpoints that its base plan leaves on the way, ascending: their cuts, and the
+            image that one at the start may save to the Host, are part of its work (ANC-3).
     """
 
     request: AdmissionRequest
     source: CheckpointSource | None
     reuse_tokens: int
     prefill_tokens: int
+    captures: tuple[PlannedCapture, ...] = ()
 
     @property
     def path(self) -> ReusePath:
@@ -136,6 +140,21 @@ class AdmissionCandidate:
     def is_consuming(self) -> bool:
         """Whether the source's owner becomes the active lineage."""
         return self.source is not None and self.source.disposition is SourceDisposition.CONSUME
+
+    @property
+    def anchors_its_start(self) -> bool:
+        """Whether the endpoint that it consumes is to stay as an anchor (ANC-3)."""
+        source = self.source
+        return (
+            source is not None
+            and source.kind is CheckpointKind.SESSION_ENDPOINT
+            and source.disposition is SourceDisposition.CONSUME
+            and any(
+                capture.frontier_tokens == self.reuse_tokens
+                and capture.kind is CheckpointKind.LONG_ANCHOR
+                for capture in self.captures
+            )
+        )
 
     def __str__(self) -> str:
         return f"{self.path.value}: reuse {self.reuse_tokens}, prefill {self.prefill_tokens} tokens"

@@ -19,6 +19,7 @@ from ninfer_lab.contract.machine_work import MachineWork
 from ninfer_lab.contract.options import CacheMode
 from ninfer_lab.contract.output import FinishReason
 from ninfer_lab.contract.placement_change import PlacementChange
+from ninfer_lab.contract.plan import FinalSchedule
 from ninfer_lab.contract.prompt import RewriteBoundary
 from ninfer_lab.contract.result import CaptureResult
 from ninfer_lab.contract.search_report import SearchReport
@@ -57,6 +58,8 @@ class RequestAdmitted(NamedTuple):
     Attributes:
         report: The targets that were looked at, and the one that was carried out.
         seen: What the prompt shares with earlier ones; `None` where nobody remembers.
+        schedule: How the rest of the prompt is computed, as it was sealed (CPT-4); `None` where the
+            design fixes it as it goes.
     """
 
     at_ns: int
@@ -69,6 +72,7 @@ class RequestAdmitted(NamedTuple):
     evicted: tuple[OwnerId, ...]
     report: SearchReport
     seen: SeenPrefix | None = None
+    schedule: FinalSchedule | None = None
 
 
 class TransitionEnding(Enum):

@@ -1,6 +1,6 @@
 """What was decided, sealed? One value per plan, used once (TXN-1); and what is captured on the way.
 
-Owns `ResourcePlan`, and the values by which a capture is wanted, offered and told its terms. A
+Owns `ResourcePlan` with the schedule that is final with it, and the offer of a capture. A
 plan's author, Program, remembers it and takes it back by identity: a copy, a forgery, a second use
 and a stale revision are all refused before any effect.
 """
@@ -8,20 +8,13 @@ and a stale revision are all refused before any effect.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from ninfer_lab.contract.checkpoint import CheckpointKind, CheckpointSummary
+from ninfer_lab.contract.checkpoint import CheckpointSummary
 from ninfer_lab.contract.ids import CheckpointRef, LaneId, OwnerRef, PlanId
+from ninfer_lab.contract.machine_work import PrefillWork
+from ninfer_lab.contract.planned_capture import CaptureTerms, PlannedCapture
 from ninfer_lab.contract.target import Assessment
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedCapture:
-    """A checkpoint wanted at a frontier of the prompt, if there is room when it is reached
-    (INV-17).
-    """
-
-    kind: CheckpointKind
-    frontier_tokens: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,17 +39,31 @@ class CaptureOffer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CaptureTerms:
-    """What logical policy says to an offer.
+class FinalScheduleIntent:
+    """Where the prefill of the selected candidate is to be cut, the last word on it (CPT-4).
 
     Attributes:
-        gives_way: The checkpoint of the lineage whose place is taken, and whose places count as
-            room; `None` where one more may stand beside the others.
-        leaves_slots_count: Device slots that the capture must leave free for later ones.
+        captures: The candidate's own, or none of them where nothing may be left behind.
+        terms_at_start: Of an anchor wanted where a consumed endpoint is left: without a Device slot
+            for it the transition itself saves the image to the Host (ANC-3). `None` without one.
+        offers_tokens: Frontiers at which a shared prefix is offered, ascending.
     """
 
-    gives_way: CheckpointRef | None = None
-    leaves_slots_count: int = 0
+    captures: tuple[PlannedCapture, ...] = ()
+    terms_at_start: CaptureTerms | None = None
+    offers_tokens: tuple[int, ...] = ()
+
+
+class FinalSchedule(NamedTuple):
+    """How the prompt is computed, once and for all: Program's word, given with the seal (CPT-4).
+
+    Attributes:
+        cuts_tokens: Frontiers inside the part to compute at which a forward must end, ascending.
+        prefill: That part, with as many forwards as they make of it.
+    """
+
+    cuts_tokens: tuple[int, ...]
+    prefill: PrefillWork
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,18 +74,12 @@ class ActivationIntent:
         lane: Where the sequence runs.
         destination: The owner it becomes at its end, minted by ResourceManager (SRCH-10); `None` if
             the request may leave nothing behind.
-        captures: Ascending by frontier.
-        terms_at_start: Of an anchor wanted where a consumed endpoint is left: without a Device slot
-            for it the transition itself saves the image to the Host (ANC-3). `None` without one.
-        offers_tokens: Frontiers at which execution is cut and a shared prefix is offered, ascending
-            (CPT-4).
+        schedule: Where its prefill is cut.
     """
 
     lane: LaneId
     destination: OwnerRef | None
-    captures: tuple[PlannedCapture, ...]
-    terms_at_start: CaptureTerms | None = None
-    offers_tokens: tuple[int, ...] = ()
+    schedule: FinalScheduleIntent = FinalScheduleIntent()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,11 +89,13 @@ class ResourcePlan:
     Attributes:
         assessment: What Program proved; its revision is the plan's.
         intent: Fixed with it: a sealed plan cannot be changed (CPT-4).
+        schedule: What Program made of the intent's; final.
     """
 
     id: PlanId
     assessment: Assessment
     intent: ActivationIntent
+    schedule: FinalSchedule
 
     @property
     def resource_revision(self) -> int:

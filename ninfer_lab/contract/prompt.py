@@ -111,7 +111,10 @@ class ChatPrompt:
         messages: Oldest first, at least one.
         tools: What the model may call.
         template_options: Named values for the template, in any order, each name once.
-        markers: Where its beginning may be shared, four at most; no part of identity.
+        markers: Where its beginning may be shared; no part of identity.
+        anchors_after: Messages at whose ends its own history is to keep a point to come back to, as
+            ordinals, negative ones from the last; no part of identity. Markers like the others:
+            four at most together.
         hints: Which candidates the engine may add.
     """
 
@@ -119,6 +122,7 @@ class ChatPrompt:
     tools: tuple[Tool, ...] = ()
     template_options: tuple[TemplateOption, ...] = ()
     markers: tuple[ChatMarker, ...] = ()
+    anchors_after: tuple[int, ...] = ()
     hints: SharedPrefixHints = NO_HINTS
 
 
@@ -131,13 +135,16 @@ class TokenPrompt:
         anchor_prompt_end: Whether a private anchor is proposed before the last of them, so that
             the same prompt coming again computes one token. It costs one more forward and one
             StateImage, and is no part of identity.
-        markers: Where its beginning may be shared, four at most beside structural ones.
+        markers: Where its beginning may be shared.
+        anchors_tokens: Frontiers inside it, at which its own history is to keep a point to come
+            back to; no part of identity. Four at most together with markers, structural ones aside.
         hints: Which candidates the engine may add.
     """
 
     tokens: TokenSpan
     anchor_prompt_end: bool = False
     markers: tuple[TokenMarker, ...] = ()
+    anchors_tokens: tuple[int, ...] = ()
     hints: SharedPrefixHints = NO_HINTS
 
 
@@ -191,6 +198,8 @@ class AnchorOrigin(Flag):
     """One of the last message boundaries inside the prompt (ANC-1)."""
     PROMPT_END = auto()
     """Before the last token of a raw prompt, which its own structure exposes (ANC-2)."""
+    CALLER = auto()
+    """The caller marks the place; on one frontier with others it is one proposal (ANC-1)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -309,6 +318,15 @@ class PreparedPrompt:
             if boundary.kind is kind:
                 return boundary.frontier_tokens
         return None
+
+    @property
+    def marked_anchors_tokens(self) -> frozenset[int]:
+        """Where the caller wants an earlier point kept."""
+        return frozenset(
+            each.frontier_tokens
+            for each in self.private_anchors
+            if each.origin & AnchorOrigin.CALLER
+        )
 
     def cuts_tokens(self, start_tokens: int, end_tokens: int) -> tuple[int, ...]:
         """The mandatory cuts strictly inside `[start_tokens, end_tokens)` (IDN-3)."""

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ninfer_lab.contract.candidate import AdmissionCandidate
 from ninfer_lab.contract.checkpoint import CheckpointSummary
 from ninfer_lab.contract.ids import CheckpointRef, OwnerRef, SequenceHandle
+from ninfer_lab.contract.plan import FinalSchedule
 from ninfer_lab.contract.shared_report import SharedCaptureTold
 from ninfer_lab.contract.target import StateTransition
 from ninfer_lab.contract.transaction import TransactionPhase
@@ -62,6 +63,7 @@ class Committed:
         evicted: Owners released under pressure.
         degraded: Owners that stay with fewer or other replicas.
         resource_revision: After the commit.
+        schedule: How its prompt is computed, as it was sealed (CPT-4).
     """
 
     handle: SequenceHandle
@@ -72,6 +74,7 @@ class Committed:
     evicted: tuple[OwnerEnd, ...]
     degraded: tuple[OwnerChange, ...]
     resource_revision: int
+    schedule: FinalSchedule
 
 
 class AbortCause(Enum):

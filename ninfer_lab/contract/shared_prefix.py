@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum, Flag
 
 MAX_MARKERS = 4
-"""Explicit markers of one request (SHR-2)."""
+"""Explicit markers of one request, private anchors that its caller marks among them (SHR-2)."""
 
 MAX_PREPARED_CANDIDATES = 7
 """Markers and the three engine candidates (SHR-2)."""

@@ -93,6 +93,7 @@ class CatalogController:
             evicted=tuple(end.ref.id for end in result.evicted),
             report=done.report,
             capture=capture if capture.is_telling else None,
+            schedule=result.schedule,
         )
 
     def _offered(

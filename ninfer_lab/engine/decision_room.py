@@ -7,6 +7,8 @@ token by token, as Program does. Does not know how the problem is solved.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ninfer_lab.context_cache.exhaustive_search import Truth, best_target, targets_count
 from ninfer_lab.context_cache.judged_targets import ARENA_TARGETS, Problem
 from ninfer_lab.context_cache.materialization_planner import publication_slot
@@ -68,7 +70,19 @@ def open_problem(
     Raises:
         InvariantBroken: The owners do not fit the room.
     """
+    return _posed(FilledLedger(problem), problem, price, target_budget)
+
+
+def opened_again(problem: DecisionProblem, price: PriceWork, count: int) -> Iterator[Problem]:
+    """The same problem over one ledger, so many times, each with a session of its own."""
     filled = FilledLedger(problem)
+    for _ in range(count):
+        yield _posed(filled, problem, price, ARENA_TARGETS)
+
+
+def _posed(
+    filled: FilledLedger, problem: DecisionProblem, price: PriceWork, target_budget: int
+) -> Problem:
     session = filled.session()
     worth = {
         OwnerId(ordinal): OwnerWorth(

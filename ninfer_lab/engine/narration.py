@@ -139,6 +139,7 @@ class Narrator:
                 evicted=admission.evicted,
                 report=admission.report,
                 seen=self._memory.look(tokens, reused_tokens=reuse_tokens),
+                schedule=admission.schedule,
             )
         )
         if admission.capture is not None:

@@ -18,6 +18,7 @@ from ninfer_lab.contract.errors import PromptError
 from ninfer_lab.contract.output import OutputRules, Reconstruction
 from ninfer_lab.contract.prompt import (
     RAW_TOKENS,
+    AnchorProposal,
     ChatPrompt,
     Message,
     PreparedPrompt,
@@ -37,7 +38,10 @@ from ninfer_lab.frontend.checkpoint_folder import read_checkpoint_text
 from ninfer_lab.frontend.message_ends import RenderedChat, render_with_ends
 from ninfer_lab.frontend.private_anchors import (
     anchor_before_last_token,
+    anchors_after_messages,
+    anchors_at_frontiers,
     anchors_at_message_boundaries,
+    merged_anchors,
 )
 from ninfer_lab.frontend.reasoning import channel_after, split_answer
 from ninfer_lab.frontend.reconstruction import Answered, reconstruct
@@ -151,14 +155,7 @@ class Frontend:
             rewrite_boundaries=_rewrite_boundaries(tokenizer, chat, rendered, encoded),
             rewrite_execution_frontiers=_cuts(encoded, _replaceable_chars(chat, rendered)),
             opens_in=channel_after(opener),
-            private_anchors=anchors_at_message_boundaries(
-                [
-                    None if end is None else encoded.frontier_tokens(end)
-                    for end in rendered.message_ends_chars
-                ],
-                len(encoded.tokens),
-                limit_count=limits.automatic_private_anchors,
-            ),
+            private_anchors=_chat_anchors(chat, rendered, encoded, limits),
             opener_tap_tokens=None
             if opener_chars is None
             else encoded.frontier_tokens(opener_chars),
@@ -197,15 +194,32 @@ class Frontend:
                 assert_never(prompt)
 
 
+def _chat_anchors(
+    chat: ChatPrompt, rendered: RenderedChat, encoded: EncodedText, limits: PromptLimits
+) -> tuple[AnchorProposal, ...]:
+    """At the last boundaries between messages, and where the caller says."""
+    ends_tokens = [
+        None if end is None else encoded.frontier_tokens(end) for end in rendered.message_ends_chars
+    ]
+    prompt_tokens, limit_count = len(encoded.tokens), limits.automatic_private_anchors
+    return merged_anchors(
+        (
+            *anchors_at_message_boundaries(ends_tokens, prompt_tokens, limit_count=limit_count),
+            *anchors_after_messages(chat.anchors_after, ends_tokens, prompt_tokens),
+        )
+    )
+
+
 def _prepare_tokens(prompt: TokenPrompt) -> PreparedPrompt:
     """As it is; an anchored end is a proposal and a hint, and no part of identity (ANC-2)."""
-    anchors = anchor_before_last_token(prompt.tokens) if prompt.anchor_prompt_end else ()
+    at_end = anchor_before_last_token(prompt.tokens) if prompt.anchor_prompt_end else ()
+    marked = anchors_at_frontiers(prompt.anchors_tokens, len(prompt.tokens))
     return PreparedPrompt(
         tokens=prompt.tokens,
         identity=PromptIdentity(modality=PromptModality.TEXT, template=RAW_TOKENS),
-        private_anchors=anchors,
-        opener_tap_tokens=anchors[0].frontier_tokens if anchors else None,
-        shared_candidates=token_candidates(prompt.markers, prompt.hints, len(prompt.tokens)),
+        private_anchors=merged_anchors((*marked, *at_end)),
+        opener_tap_tokens=at_end[0].frontier_tokens if at_end else None,
+        shared_candidates=token_candidates(prompt),
     )
 
 

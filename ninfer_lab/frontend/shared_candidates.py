@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ninfer_lab.contract.errors import PromptError
-from ninfer_lab.contract.prompt import ChatPrompt, Message, Role, Tool
+from ninfer_lab.contract.prompt import ChatPrompt, Message, Role, TokenPrompt, Tool
 from ninfer_lab.contract.shared_prefix import (
     MARKER_EVIDENCE,
     MAX_MARKERS,
@@ -43,7 +43,7 @@ def chat_candidates(
     Raises:
         PromptError: Too many markers, or one that names no message or no evidence of its own.
     """
-    _check_markers(chat.markers, MARKER_EVIDENCE)
+    _check_markers(chat.markers, MARKER_EVIDENCE, len(chat.anchors_after))
     after_tools_chars = _after_tools_chars(template, chat, rendered) if chat.tools else None
     found: list[tuple[int | None, Evidence]] = [
         (_marked_chars(each, chat, rendered, after_tools_chars), each.evidence)
@@ -60,15 +60,15 @@ def chat_candidates(
     return _with_observed(resolved, chat.hints, len(encoded.tokens))
 
 
-def token_candidates(
-    markers: Sequence[TokenMarker], hints: SharedPrefixHints, prompt_tokens: int
-) -> tuple[SharedCandidate, ...]:
+def token_candidates(prompt: TokenPrompt) -> tuple[SharedCandidate, ...]:
     """The candidates of a prompt of token ids, ascending.
 
     Raises:
         PromptError: Too many markers, or one outside the prompt or without evidence of its own.
     """
-    _check_markers(markers, (*MARKER_EVIDENCE, Evidence.ENGINE_STRUCTURAL))
+    markers, hints, prompt_tokens = prompt.markers, prompt.hints, len(prompt.tokens)
+    legal = (*MARKER_EVIDENCE, Evidence.ENGINE_STRUCTURAL)
+    _check_markers(markers, legal, len(prompt.anchors_tokens))
     for each in markers:
         if not 0 < each.frontier_tokens <= prompt_tokens:
             raise PromptError(
@@ -100,11 +100,16 @@ def _with_observed(
 
 
 def _check_markers(
-    markers: Sequence[ChatMarker | TokenMarker], legal: tuple[Evidence, ...]
+    markers: Sequence[ChatMarker | TokenMarker], legal: tuple[Evidence, ...], anchors_count: int
 ) -> None:
+    """Private anchors that the caller marks count with the others (SHR-2)."""
     placed = [each for each in markers if each.evidence is not Evidence.ENGINE_STRUCTURAL]
-    if len(placed) > MAX_MARKERS:
-        raise PromptError("markers", found=len(placed), legal=f"at most {MAX_MARKERS}")
+    if len(placed) + anchors_count > MAX_MARKERS:
+        raise PromptError(
+            "markers",
+            found=f"{len(placed)} and {anchors_count} private anchors",
+            legal=f"at most {MAX_MARKERS} together",
+        )
     if len(markers) - len(placed) > len(PlacedAfter) + 1:
         raise PromptError(
             "markers",

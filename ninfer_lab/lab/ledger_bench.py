@@ -27,7 +27,8 @@ from ninfer_lab.contract.explanation import Explanation
 from ninfer_lab.contract.ids import LaneId, OwnerId, OwnerRef, RequestId, SequenceHandle
 from ninfer_lab.contract.options import CacheMode, EngineOptions
 from ninfer_lab.contract.placement import LedgerSnapshot, OwnerPlacement
-from ninfer_lab.contract.plan import ActivationIntent, CaptureTerms, PlannedCapture, ResourcePlan
+from ninfer_lab.contract.plan import ActivationIntent, FinalScheduleIntent, ResourcePlan
+from ninfer_lab.contract.planned_capture import CaptureTerms, PlannedCapture
 from ninfer_lab.contract.prompt import RAW_TOKENS, PreparedPrompt, PromptIdentity, PromptModality
 from ninfer_lab.contract.result import Committed, ResourceResult, SequenceEnd
 from ninfer_lab.contract.sampling import Sampling
@@ -160,7 +161,9 @@ class LedgerBench:
         if source is not None and source.disposition is SourceDisposition.CONSUME:
             destination = replace(source.owner, generation=source.owner.generation + 2)
         intent = ActivationIntent(
-            lane=LaneId(wanted.lane), destination=destination, captures=wanted.captures
+            lane=LaneId(wanted.lane),
+            destination=destination,
+            schedule=FinalScheduleIntent(captures=wanted.captures),
         )
         return self.program.seal(assessment, intent)
 
@@ -308,7 +311,7 @@ class LedgerBench:
             free_lanes=(LaneId(wanted.lane),),
         )
         if wanted.source is None:
-            return self.program.root_candidate(request)
+            return replace(self.program.root_candidate(request), captures=wanted.captures)
         placed = self.placement(wanted.source)
         assert placed is not None, f"owner {wanted.source} is not there to go on from"
         summaries = [c.summary for c in placed.checkpoints]
@@ -317,7 +320,7 @@ class LedgerBench:
         disposition = SourceDisposition.CONSUME if wanted.consume else SourceDisposition.RETAIN
         candidate = self.program.verify(request, ref, disposition)
         assert isinstance(candidate, AdmissionCandidate), candidate
-        return candidate
+        return replace(candidate, captures=wanted.captures)
 
     def _tokens(self, wanted: Wanted, ordinal: int) -> TokenSpan:
         """Tokens that nobody else has, after the source's."""

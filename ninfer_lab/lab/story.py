@@ -95,7 +95,7 @@ class Ask:
         begins_from: Another conversation, a copy of whose history it begins with.
         turn: What is added to the history.
         options: Its session is the conversation's name unless the story says otherwise.
-        marks: Where its prompt may be shared.
+        marks: Where its prompt may be shared, or come back to.
         cancelled_after_tokens: The client takes it back once so many output tokens were drawn.
         line: Where it stands in its file; no part of what it asks.
     """

@@ -211,7 +211,10 @@ class StoryClient:
                 self._require_history(ask, len(history), dropped, "messages")
                 kept = history[: len(history) - dropped]
                 return ChatPrompt(
-                    messages=(*kept, *messages), markers=ask.marks.of_chat, hints=ask.marks.hints
+                    messages=(*kept, *messages),
+                    markers=ask.marks.of_chat,
+                    anchors_after=ask.marks.anchors,
+                    hints=ask.marks.hints,
                 )
             case TokenTurn(dropped_tokens=dropped, pieces=pieces, anchors_prompt_end=anchors_end):
                 assert isinstance(history, TokenSpan)
@@ -221,6 +224,7 @@ class StoryClient:
                     tokens=kept_tokens + self._stream(pieces),
                     anchor_prompt_end=anchors_end,
                     markers=ask.marks.of_tokens,
+                    anchors_tokens=ask.marks.anchors,
                     hints=ask.marks.hints,
                 )
             case _:

@@ -1,9 +1,9 @@
-"""How does a story say where prompts may be shared?
+"""How does a story say where prompts may be shared, or come back to?
 
 Owns the field `marks` in both directions: words `evidence@place`, the place being a frontier in
 tokens or, in a chat, the ordinal of the message that ends there (negative ones from the last) or
-`tools`; with them `grid`, and `no-engine` for a protocol that wants its own markers alone. Does not
-know requests.
+`tools`; `anchor@place` for a private anchor; with them `grid`, and `no-engine` for a protocol that
+wants its own markers alone. Does not know requests.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ _EVIDENCE = {
     "structure": Evidence.ENGINE_STRUCTURAL,
 }
 _WORD_OF = {evidence: word for word, evidence in _EVIDENCE.items()}
-_GRID, _NO_ENGINE = "grid", "no-engine"
+_ANCHOR, _GRID, _NO_ENGINE = "anchor", "grid", "no-engine"
 _MARK = re.compile(rf"({'|'.join(_EVIDENCE)})@(-?[0-9]{{1,9}}|{PlacedAfter.TOOLS.value})")
+_ANCHOR_MARK = re.compile(rf"{_ANCHOR}@(-?[0-9]{{1,9}})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +39,11 @@ class Marks:
 
     Attributes:
         placed: (place, evidence), in order.
+        anchors: Places of private anchors, in order.
     """
 
     placed: tuple[tuple[int | PlacedAfter, Evidence], ...] = ()
+    anchors: tuple[int, ...] = ()
     hints: SharedPrefixHints = NO_HINTS
 
     @property
@@ -62,6 +65,7 @@ class Marks:
             f"{_WORD_OF[each]}@{place.value if isinstance(place, PlacedAfter) else place}"
             for place, each in self.placed
         ]
+        words += [f"{_ANCHOR}@{place}" for place in self.anchors]
         words += [_GRID] * self.hints.allow_engine_prefix_grid
         words += [_NO_ENGINE] * (not self.hints.allow_engine_automatic_shared_prefixes)
         return " ".join(words)
@@ -81,12 +85,16 @@ def parse_marks(written: str, *, in_tokens: bool) -> Marks:
         UnreadableMark: A word that is none, or `tools` where there are none.
     """
     placed: list[tuple[int | PlacedAfter, Evidence]] = []
+    anchors: list[int] = []
     words = written.split()
     for word in words:
+        if (anchored := _ANCHOR_MARK.fullmatch(word)) is not None:
+            anchors.append(int(anchored[1]))
+            continue
         matched = _MARK.fullmatch(word)
         if matched is None:
             if word not in (_GRID, _NO_ENGINE):
-                legal = f"{', '.join(_EVIDENCE)} and @place; or {_GRID}, {_NO_ENGINE}"
+                legal = f"{', '.join((*_EVIDENCE, _ANCHOR))} and @place; or {_GRID}, {_NO_ENGINE}"
                 raise UnreadableMark("marks", found=word, legal=legal)
             continue
         is_tools = matched[2] == PlacedAfter.TOOLS.value
@@ -97,6 +105,7 @@ def parse_marks(written: str, *, in_tokens: bool) -> Marks:
         raise UnreadableMark("marks", found="nothing", legal="one mark `evidence@place` or more")
     return Marks(
         placed=tuple(placed),
+        anchors=tuple(anchors),
         hints=SharedPrefixHints(
             allow_engine_automatic_shared_prefixes=_NO_ENGINE not in words,
             allow_engine_prefix_grid=_GRID in words,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from ninfer_lab.contract.ids import OwnerId
-from ninfer_lab.contract.plan import PlannedCapture
+from ninfer_lab.contract.planned_capture import PlannedCapture
 
 
 class Fate(Enum):

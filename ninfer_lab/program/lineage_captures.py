@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from ninfer_lab.contract.ids import CheckpointId
 from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.options import ResolvedOptions
-from ninfer_lab.contract.plan import CaptureTerms, PlannedCapture, ResourcePlan
+from ninfer_lab.contract.plan import ResourcePlan
+from ninfer_lab.contract.planned_capture import CaptureTerms, PlannedCapture
 from ninfer_lab.contract.result import CaptureResult
 from ninfer_lab.program.storage.active_sequence import ActiveSequence
 from ninfer_lab.program.storage.ledger import Ledger
@@ -42,11 +43,11 @@ class LineageCaptures:
 
     def at_start(self, plan: ResourcePlan) -> CaptureOrder | None:
         """The anchor that a plan wants where a consumed endpoint is left (ANC-3)."""
-        intent, start_tokens = plan.intent, plan.assessment.target.candidate.reuse_tokens
-        if intent.terms_at_start is None:
+        chosen, start_tokens = plan.intent.schedule, plan.assessment.target.candidate.reuse_tokens
+        if chosen.terms_at_start is None:
             return None
-        planned = next(c for c in intent.captures if c.frontier_tokens == start_tokens)
-        return self._order(planned, intent.terms_at_start)
+        planned = next(c for c in chosen.captures if c.frontier_tokens == start_tokens)
+        return self._order(planned, chosen.terms_at_start)
 
     def _order(self, planned: PlannedCapture, terms: CaptureTerms) -> CaptureOrder:
         return CaptureOrder.of(self._options, planned, terms, CheckpointId(next(self._ids)))

@@ -35,7 +35,8 @@ from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.machine_work import PrefillWork
 from ninfer_lab.contract.options import ResolvedOptions
 from ninfer_lab.contract.placement import LedgerSnapshot, RowTable
-from ninfer_lab.contract.plan import ActivationIntent, CaptureOffer, CaptureTerms, ResourcePlan
+from ninfer_lab.contract.plan import ActivationIntent, CaptureOffer, ResourcePlan
+from ninfer_lab.contract.planned_capture import CaptureTerms
 from ninfer_lab.contract.result import (
     CaptureOutcome,
     CaptureResult,
@@ -56,9 +57,10 @@ from ninfer_lab.program.planning.backfill_proof import head_keeps_its_room
 from ninfer_lab.program.planning.capture_projection import ProgramCaptureSession
 from ninfer_lab.program.planning.exact_identity import verified
 from ninfer_lab.program.planning.explanation import explained
+from ninfer_lab.program.planning.final_schedule import final_schedule
 from ninfer_lab.program.planning.ladder import ladder
 from ninfer_lab.program.planning.ledger_readied import LedgerReadied
-from ninfer_lab.program.planning.named_owners import require_current, require_destination
+from ninfer_lab.program.planning.named_owners import require_current, require_places
 from ninfer_lab.program.planning.planning_session import ProgramSession
 from ninfer_lab.program.planning.resource_projection import fits_alone
 from ninfer_lab.program.planning.transfer_work import prefill_between
@@ -155,14 +157,12 @@ class Program:
 
     def seal(self, assessment: Assessment, intent: ActivationIntent) -> ResourcePlan:
         self._require_current("assessment", assessment)
-        require_destination(self._ledger, assessment.target, intent.destination)
         if not assessment.is_feasible:
             raise PlanRefused("assessment", found=assessment, legal="a feasible one")
-        if self._ledger.lane_is_taken(intent.lane):
-            raise PlanRefused(
-                "intent.lane", found=intent.lane, legal="a lane without an active sequence"
-            )
-        plan = ResourcePlan(id=PlanId(next(self._ids)), assessment=assessment, intent=intent)
+        require_places(self._ledger, assessment.target, intent)
+        schedule = final_schedule(self._options, assessment.target.candidate, intent)
+        id = PlanId(next(self._ids))
+        plan = ResourcePlan(id=id, assessment=assessment, intent=intent, schedule=schedule)
         self._sealed = {plan.id: plan}  # a newer plan replaces an older one that was never run
         return plan
 

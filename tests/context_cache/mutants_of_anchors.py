@@ -1,21 +1,44 @@
-"""Wrong versions of how earlier points are proposed, kept and started from."""
+"""Wrong versions of how earlier points are proposed, kept, priced and started from, of how a
+schedule becomes final, and of how room is found for it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from context_cache import test_anchor_prices as prices
 from context_cache import test_branches_at_anchors as branches
+from context_cache import test_final_choice as choices
 from context_cache import test_private_anchors as anchors
 from context_cache import test_private_capture as captures
+from context_cache import test_target_construction as constructions
 from frontend import test_private_anchors as proposals
 from ninfer_lab.context_cache import candidate_shortlist, private_capture, resource_manager
-from ninfer_lab.contract.candidate import AdmissionCandidate, SourceDisposition
+from ninfer_lab.context_cache.judged_targets import JudgedTargets
+from ninfer_lab.context_cache.shared_prefixes import SharedPrefixes
+from ninfer_lab.context_cache.target_construction import Construction
+from ninfer_lab.contract.candidate import AdmissionCandidate, ReusePath, SourceDisposition
 from ninfer_lab.contract.checkpoint import CheckpointKind
-from ninfer_lab.contract.plan import CaptureTerms
+from ninfer_lab.contract.planned_capture import CaptureTerms
+from ninfer_lab.contract.prompt import PreparedPrompt
 from ninfer_lab.frontend import prepared_prompt
-from ninfer_lab.program.planning import exact_identity, resource_projection
+from ninfer_lab.program import program as program_module
+from ninfer_lab.program.planning import (
+    exact_identity,
+    final_schedule,
+    ledger_readied,
+    planning_session,
+    resource_projection,
+)
+from ninfer_lab.program.planning.owner_domain import OwnerDomain
+from ninfer_lab.program.planning.planning_session import ProgramSession
+from ninfer_lab.program.planning.resource_projection import CandidateProjector
+from ninfer_lab.program.program import Program
 from ninfer_lab.program.transactions.running_transaction import RunningTransaction
-from program.mutant import Mutant, Wrong, constant, instead
+from program import test_final_schedule as schedules
+from program import test_owner_domain as domains
+from program import test_planning_session as sessions
+from program.mutant import Mutant, Wrong, always, constant, instead
 
 
 def _the_first(right: Wrong) -> Wrong:
@@ -78,6 +101,47 @@ def _saves_nothing(self: RunningTransaction) -> Wrong:
     yield from ()
 
 
+def _as_they_come(proposed: Wrong) -> Wrong:
+    return tuple(dict.fromkeys(proposed))
+
+
+def _backwards(right: Wrong) -> Wrong:
+    return lambda self, node, pool, pages: right(self, node, pool, pages)[::-1]
+
+
+def _never_saving(right: Wrong) -> Wrong:
+    def work(ledger: Wrong, options: Wrong, source: Wrong, post: Wrong, prefill: Wrong) -> Wrong:
+        return right(ledger, options, source, post._replace(snapshot_slots=0), prefill)
+
+    return work
+
+
+def _uncut(right: Wrong) -> Wrong:
+    return lambda options, candidate: right(options, replace(candidate, captures=()))
+
+
+def _without_offers(right: Wrong) -> Wrong:
+    def schedule(options: Wrong, candidate: Wrong, intent: Wrong) -> Wrong:
+        chosen = replace(intent.schedule, offers_tokens=())
+        return right(options, candidate, replace(intent, schedule=chosen))
+
+    return schedule
+
+
+def _by_name(right: Wrong) -> Wrong:
+    def start(self: Program, plan: Wrong) -> Wrong:
+        return right(self, self._sealed.get(plan.id, plan))
+
+    return start
+
+
+def _for_the_root(right: Wrong) -> Wrong:
+    def want(self: Wrong, candidate: Wrong, verified: Wrong, is_protected: Wrong) -> Wrong:
+        return right(self, verified[0], verified, is_protected)
+
+    return want
+
+
 PROPOSALS = (
     Mutant(
         rule="ANC-1",
@@ -105,6 +169,22 @@ PROPOSALS = (
         make=constant(()),
         killer=anchors.test_the_same_raw_prompt_again_computes_one_token,
         arguments=(True, 99, [100]),
+    ),
+    Mutant(
+        rule="ANC-1",
+        what="a caller's mark that counts no more than the engine's own",
+        where=PreparedPrompt,
+        name="marked_anchors_tokens",
+        make=always(frozenset()),
+        killer=captures.test_what_the_caller_marks_comes_before_what_lies_deeper,
+    ),
+    Mutant(
+        rule="ANC-1",
+        what="two proposals at one frontier",
+        where=prepared_prompt,
+        name="merged_anchors",
+        make=instead(_as_they_come),
+        killer=proposals.test_on_one_frontier_it_is_one_with_the_engine_s_own,
     ),
     Mutant(
         rule="IDN-3",
@@ -171,9 +251,9 @@ KEPT = (
     Mutant(
         rule="ANC-3",
         what="an image that is always saved to the Host",
-        where=RunningTransaction,
-        name="_lacks_slot",
-        make=constant(True),
+        where=CandidateProjector,
+        name="_snapshot_slots",
+        make=constant(1),
         killer=anchors.test_a_device_slot_is_taken_before_one_of_the_host,
     ),
 )
@@ -213,4 +293,96 @@ STARTED_FROM = (
     ),
 )
 
-MUTANTS = (*PROPOSALS, *KEPT, *STARTED_FROM)
+PRICES = (
+    Mutant(
+        rule="ANC-3",
+        what="an image saved to the Host that nobody pays for",
+        where=ledger_readied,
+        name="machine_work",
+        make=_never_saving,
+        killer=prices.test_the_price_of_an_anchor_changes_from_where_a_request_starts,
+        arguments=(3_000_000, ReusePath.PRIVATE_LONG_ANCHOR, 102),
+    ),
+    Mutant(
+        rule="COST-2",
+        what="cuts of anchors that nobody pays for",
+        where=planning_session,
+        name="prefill_work",
+        make=_uncut,
+        killer=prices.test_every_cut_of_an_anchor_is_a_forward_that_is_paid_for,
+    ),
+    Mutant(
+        rule="SRCH-2",
+        what="a slot that nobody is asked for to spare a copy",
+        where=JudgedTargets,
+        name="avoidable_ns",
+        make=constant(0),
+        killer=prices.test_somebody_s_slot_spares_the_copy_where_that_is_worth_it,
+        arguments=(10**9, False),
+    ),
+)
+
+AMOUNTS = (
+    Mutant(
+        rule="TGT-5",
+        what="pages that leave by halves alone",
+        where=ProgramSession,
+        name="_missing_pages",
+        make=constant({}),
+        killer=sessions.test_who_must_make_room_for_little_gives_up_little,
+    ),
+    Mutant(
+        rule="TGT-5",
+        what="earlier pages that leave before later ones",
+        where=OwnerDomain,
+        name="_in_order",
+        make=_backwards,
+        killer=domains.test_as_many_pages_as_are_missing_leave_together,
+    ),
+    Mutant(
+        rule="SRCH-5",
+        what="a search that never begins otherwise",
+        where=Construction,
+        name="begin_otherwise",
+        make=constant(None),
+        killer=constructions.test_more_room_on_the_host_is_no_dearer,
+        arguments=(480,),
+    ),
+)
+
+FINAL_CHOICES = (
+    Mutant(
+        rule="CPT-4",
+        what="forwards that are told without their offers",
+        where=program_module,
+        name="final_schedule",
+        make=_without_offers,
+        killer=schedules.test_the_forwards_that_are_sealed_are_those_that_run,
+    ),
+    Mutant(
+        rule="CPT-4",
+        what="cuts that nobody looks at",
+        where=final_schedule,
+        name="_require_on_the_way",
+        make=constant(None),
+        killer=schedules.test_what_lies_behind_the_start_is_no_cut,
+    ),
+    Mutant(
+        rule="CPT-4",
+        what="a sealed plan that is taken by its name",
+        where=Program,
+        name="start",
+        make=_by_name,
+        killer=schedules.test_a_sealed_schedule_cannot_be_changed,
+    ),
+    Mutant(
+        rule="CPT-4",
+        what="offers of another candidate than the one that was taken",
+        where=SharedPrefixes,
+        name="want",
+        make=_for_the_root,
+        killer=choices.test_offers_lie_where_the_candidate_that_was_taken_comes_by,
+    ),
+)
+
+MUTANTS = (*PRICES, *AMOUNTS, *FINAL_CHOICES, *PROPOSALS, *KEPT, *STARTED_FROM)

@@ -19,6 +19,7 @@ from context_cache.test_private_anchors import (
     OPTIONS,
     SECOND,
     SIBLING,
+    captures_of,
     kept,
     run,
     start_of,
@@ -26,6 +27,7 @@ from context_cache.test_private_anchors import (
 )
 from ninfer_lab.contract.candidate import ReusePath
 from ninfer_lab.contract.options import EngineOptions
+from ninfer_lab.contract.prompt import AnchorOrigin, AnchorProposal
 from ninfer_lab.contract.shared_prefix import Evidence
 from ninfer_lab.contract.target import StateTransition
 from simulation.content_machine import answer_to
@@ -79,6 +81,15 @@ def test_who_declares_a_boundary_where_it_starts_keeps_its_source(  # spec: ANC-
     run(world, FIRST)
     second = run(world, prepared(SECOND, shared={102: evidence}))
     assert start_of(world, second) == (AT_ENDPOINT, state, 102)
+
+
+def test_so_does_who_marks_its_own_place_there() -> None:  # spec: ANC-4, SHR-2
+    world = world_of(replace(OPTIONS, device_state_slots=3, max_shared_prefixes=0))
+    run(world, FIRST)
+    marked = AnchorProposal(frontier_tokens=102, origin=AnchorOrigin.CALLER)
+    second = run(world, replace(prepared(SECOND), private_anchors=(marked,)))
+    assert start_of(world, second) == (AT_ENDPOINT, FORK, 102)
+    assert captures_of(world, second) == []  # it stays where it is
 
 
 def test_a_sibling_costs_the_old_branch_its_endpoint_and_not_its_prefill() -> None:

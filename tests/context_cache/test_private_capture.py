@@ -4,6 +4,8 @@ behind the start; anchors only above it, and none takes a slot that a later capt
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from context_cache.test_long_anchors import lineage
@@ -29,7 +31,9 @@ from ninfer_lab.contract.ids import (
     RequestId,
 )
 from ninfer_lab.contract.options import CacheMode
-from ninfer_lab.contract.plan import CaptureOffer, CaptureTerms, PlannedCapture
+from ninfer_lab.contract.plan import CaptureOffer
+from ninfer_lab.contract.planned_capture import CaptureTerms, PlannedCapture
+from ninfer_lab.contract.prompt import AnchorOrigin, AnchorProposal
 from ninfer_lab.contract.result import OwnerState
 from simulation.engine_world import prepared
 
@@ -145,6 +149,25 @@ def test_where_an_endpoint_was_no_slot_need_be_there() -> None:  # spec: ANC-3
     assert points_of(captures) == [(ANCHOR, 30)]
 
 
+def test_what_the_caller_marks_comes_before_what_lies_deeper() -> None:  # spec: ANC-1
+    """Two slots beside the closure's: of three places the marked one, and the deepest other."""
+    candidate = candidate_of(anchors=(10, 20, 35), closure=40)
+    assert points_of(wanted_captures(candidate, limit_anchors=2, limit_slots=3)) == [
+        (ANCHOR, 20),
+        (ANCHOR, 35),
+        (CLOSURE, 40),
+    ]
+    prompt = candidate.request.prompt
+    marked = AnchorProposal(frontier_tokens=10, origin=AnchorOrigin.CALLER)
+    prompt = replace(prompt, private_anchors=(marked, *prompt.private_anchors[1:]))
+    candidate = replace(candidate, request=replace(candidate.request, prompt=prompt))
+    assert points_of(wanted_captures(candidate, limit_anchors=2, limit_slots=3)) == [
+        (ANCHOR, 10),
+        (ANCHOR, 35),
+        (CLOSURE, 40),
+    ]
+
+
 @pytest.mark.parametrize(
     ("source", "wanted"),
     [
@@ -223,8 +246,10 @@ def test_where_a_request_starts_nothing_is_left_for_later() -> None:  # spec: AN
     assert points_of(captures) == [(ANCHOR, 30), (CLOSURE, 40)]
     had = lineage((ANCHOR, 4), (ANCHOR, 20), (ENDPOINT, 30))
     owner = PrivateOwner(state=OwnerState(ref=OWNER, checkpoints=had), publication_order=1)
-    given = terms_at_start(candidate, captures, (owner,), 2)
+    planned = replace(candidate, captures=captures)
+    given = terms_at_start(planned, (owner,), 2)
     assert given == CaptureTerms(gives_way=had[0].ref)  # 4 tokens are covered, and 16
-    assert terms_at_start(candidate, captures, (owner,), 3) == CaptureTerms()
+    assert terms_at_start(planned, (owner,), 3) == CaptureTerms()
     root = candidate_of(closure=40)
-    assert terms_at_start(root, wanted_captures(root), (owner,), 2) is None
+    planned = replace(root, captures=wanted_captures(root))
+    assert terms_at_start(planned, (owner,), 2) is None

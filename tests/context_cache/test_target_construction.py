@@ -44,3 +44,16 @@ def test_a_way_by_halves_is_gone_to_its_end() -> None:  # spec: SRCH-5
     written = everybody_gives_way()
     roomier = replace(written, room=replace(written.room, host_pages=520))
     assert look(roomier).best.cost.total_ns < look(written).best.cost.total_ns
+
+
+@pytest.mark.parametrize("host_pages", [480, 580])
+def test_more_room_on_the_host_is_no_dearer(host_pages: int) -> None:  # spec: SRCH-5
+    """Whatever fits the smaller Host fits the larger one. Wrong is a spare replica that is dropped
+    early for next to nothing, and then an owner for tens of seconds.
+    """
+    written = everybody_gives_way()
+    small, large = (
+        look(replace(written, room=replace(written.room, host_pages=pages))).best.cost.total_ns
+        for pages in (host_pages, host_pages + 20)
+    )
+    assert large <= small + small // 100

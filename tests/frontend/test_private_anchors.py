@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontend.texts import CHATML, LIMITS, UNALIGNED, assistant, chat, frontend, system, user
-from ninfer_lab.contract.errors import InvariantBroken
+from ninfer_lab.contract.errors import InvariantBroken, PromptError
 from ninfer_lab.contract.prompt import AnchorOrigin, AnchorProposal, PreparedPrompt, TokenPrompt
+from ninfer_lab.contract.shared_prefix import ChatMarker
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.frontend.prepared_prompt import Frontend
 from ninfer_lab.frontend.private_anchors import (
@@ -22,6 +23,7 @@ from ninfer_lab.frontend.private_anchors import (
 
 SAID = (system("be"), user("sky?"), assistant("blue"), user("hello"))
 BOUNDARY, PROMPT_END = AnchorOrigin.MESSAGE_BOUNDARY, AnchorOrigin.PROMPT_END
+CALLER = AnchorOrigin.CALLER
 
 
 def prepare(anchors: int, text: str = CHATML, *, messages: int = 4) -> PreparedPrompt:
@@ -100,3 +102,67 @@ def test_a_proposal_lies_inside_and_is_told_once(frontier_tokens: list[int]) -> 
     with pytest.raises(InvariantBroken, match="private anchors"):
         replace(plain, private_anchors=proposals)
     assert len(anchor_before_last_token(TokenSpan(range(10)))) == 1
+
+
+# ── places that the caller marks ────────────────────────────────────────────────────────────────
+
+
+def marked(after: tuple[int, ...], *, anchors: int = 0, text: str = CHATML) -> PreparedPrompt:
+    limits = replace(LIMITS, automatic_private_anchors=anchors)
+    return frontend(text).prepare(replace(chat(*SAID), anchors_after=after), limits)
+
+
+def test_a_marked_place_is_proposed_where_its_message_ends() -> None:  # spec: ANC-1, SHR-2
+    ends = prepare(0).message_boundaries_tokens
+    prompt = marked((1, -4))
+    assert frontiers(prompt.private_anchors) == [ends[0], ends[1]]
+    assert {each.origin for each in prompt.private_anchors} == {CALLER}
+    assert prompt.marked_anchors_tokens == {ends[0], ends[1]}
+    assert replace(prompt, private_anchors=()) == prepare(0)  # no cut and no identity
+
+
+def test_on_one_frontier_it_is_one_with_the_engine_s_own() -> None:  # spec: ANC-1
+    ends = prepare(0).message_boundaries_tokens
+    found = marked((0, 2), anchors=2).private_anchors
+    assert [(each.frontier_tokens, each.origin) for each in found] == [
+        (ends[0], CALLER),
+        (ends[1], BOUNDARY),
+        (ends[2], BOUNDARY | CALLER),
+    ]
+
+
+def test_the_engine_s_own_are_outside_the_limit_of_markers() -> None:  # spec: ANC-1, SHR-2
+    assert len(marked((0, 1), anchors=9).private_anchors) == 3
+    asked = replace(chat(*SAID), anchors_after=(0, 1, 2), markers=(ChatMarker(after=0),))
+    assert len(frontend(CHATML).prepare(asked, LIMITS).private_anchors) == 3
+    with pytest.raises(PromptError, match="2 and 3 private anchors; legal: at most 4 together"):
+        frontend(CHATML).prepare(
+            replace(asked, markers=(ChatMarker(after=0), ChatMarker(after=1))), LIMITS
+        )
+
+
+def test_a_mark_that_no_token_frontier_meets_is_left_out() -> None:  # spec: SHR-1
+    assert marked((0, 1), text=UNALIGNED).private_anchors == ()
+
+
+@pytest.mark.parametrize("ordinal", [4, -5])
+def test_a_mark_after_no_message_is_refused(ordinal: int) -> None:  # spec: BAD-1
+    with pytest.raises(PromptError, match=f"message {ordinal}; legal: -4 to 3"):
+        marked((ordinal,))
+
+
+def test_a_raw_prompt_is_marked_by_its_frontiers() -> None:  # spec: ANC-1, ANC-2
+    tokens = TokenSpan(range(60))
+    asked = TokenPrompt(tokens=tokens, anchors_tokens=(59, 20), anchor_prompt_end=True)
+    found = Frontend().prepare(asked, LIMITS)
+    assert [(each.frontier_tokens, each.origin) for each in found.private_anchors] == [
+        (20, CALLER),
+        (59, CALLER | PROMPT_END),
+    ]
+    assert found.opener_tap_tokens == 59
+    for outside in (0, 60):
+        with pytest.raises(PromptError, match=f"frontier {outside}; legal: 1 to 59"):
+            Frontend().prepare(TokenPrompt(tokens=tokens, anchors_tokens=(outside,)), LIMITS)
+    five = TokenPrompt(tokens=tokens, anchors_tokens=(1, 2, 3, 4, 5))
+    with pytest.raises(PromptError, match="at most 4 together"):
+        Frontend().prepare(five, LIMITS)

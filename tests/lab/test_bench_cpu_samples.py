@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ninfer_lab.lab.bench.cpu_samples import CpuSamples, sampled
+from ninfer_lab.lab.bench.cpu_samples import CpuSamples, sampled, sampled_parts
 
 TICKS = 60
 """Samples that a test waits for: it ends by what was counted, not by a clock."""
@@ -82,3 +82,31 @@ def test_timer_and_signal_are_left_as_they_were_also_by_an_error() -> None:
         sampled(fail, (sys.modules[__name__],))
     assert signal.getsignal(signal.SIGPROF) is before
     assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)
+
+
+def test_time_inside_a_function_is_parted_by_what_was_entered_last() -> None:
+    """As many samples in a part as in what it enters of another and in neither; what runs before
+    the function counts for nothing.
+    """
+    with ticking() as work:
+
+        def inner(ticks: int) -> None:
+            work(ticks)
+
+        def outer(ticks: int) -> None:
+            work(ticks)
+            inner(ticks)
+
+        def whole() -> None:
+            outer(TICKS)
+            work(TICKS)
+
+        def run() -> None:
+            work(TICKS)
+            whole()
+
+        found = sampled_parts(run, whole, {"outer": (outer,), "inner": (inner,)}, "rest")
+    assert list(found) == ["outer", "inner", "rest"]
+    # A sample that is taken between two of them belongs to the one it has left.
+    assert all(abs(each.inside_count - TICKS) <= 2 for each in found.values())
+    assert all(each.count == sum(f.inside_count for f in found.values()) for each in found.values())

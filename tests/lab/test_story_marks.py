@@ -39,6 +39,8 @@ def test_hints_stand_among_them() -> None:  # spec: SHR-3, SHR-4
         (TOKENS, "structure@7 automatic@9 grid"),
         (CHAT, "explicit@-1 requested@tools no-engine"),
         (TOKENS, "no-engine"),
+        (TOKENS, "automatic@9 anchor@4 anchor@6"),
+        (CHAT, "anchor@-2"),
     ],
 )
 def test_a_marked_story_is_read_back_as_it_was(form: str, words: str) -> None:
@@ -47,7 +49,10 @@ def test_a_marked_story_is_read_back_as_it_was(form: str, words: str) -> None:
     assert stories.parse(stories.text_of(story)) == story
 
 
-@pytest.mark.parametrize("words", ["", "structure", "observed@3", "explicit@", "Explicit@3", "x"])
+@pytest.mark.parametrize(
+    "words",
+    ["", "structure", "observed@3", "explicit@", "anchor@", "anchor@tools", "Explicit@3", "x"],
+)
 def test_a_word_that_marks_nothing_is_refused(words: str) -> None:  # spec: BAD-1
     with pytest.raises(UnreadableMark):
         parse_marks(words, in_tokens=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from ninfer_lab.contract.capacity import KvPool
 from ninfer_lab.contract.ids import OwnerRef
 from ninfer_lab.contract.planning import STAYS
 from ninfer_lab.contract.replicas import NOTHING
@@ -15,9 +16,12 @@ from program.scenes import branch, image_only_on_host, ledger_of
 from simulation.program_world import ProgramWorld, closure_at
 
 
-def domain_of(world: ProgramWorld, owner: OwnerRef) -> OwnerDomain:
+def domain_of(
+    world: ProgramWorld, owner: OwnerRef, missing_pages: tuple[int, ...] = ()
+) -> OwnerDomain:
     ledger = ledger_of(world)
-    return OwnerDomain(ledger, ledger.continuations.require(world.current(owner)))
+    continuation = ledger.continuations.require(world.current(owner))
+    return OwnerDomain(ledger, continuation, {KvPool.MAIN: missing_pages})
 
 
 def two_tiers() -> tuple[ProgramWorld, OwnerRef]:
@@ -55,10 +59,11 @@ def worlds() -> list[tuple[ProgramWorld, OwnerRef]]:
     ]
 
 
+@pytest.mark.parametrize("missing", [(), (1, 3)])
 @pytest.mark.parametrize("which", range(4))
-def test_nothing_comes_back(which: int) -> None:  # spec: TGT-5
+def test_nothing_comes_back(which: int, missing: tuple[int, ...]) -> None:  # spec: TGT-5
     world, owner = worlds()[which]
-    domain, layout = domain_of(world, owner), ledger_of(world).layout
+    domain, layout = domain_of(world, owner, missing), ledger_of(world).layout
     host = {"images": layout.host_images.mask, "pages": 0}
     for field in layout.host_pages.values():
         host["pages"] |= field.mask
@@ -73,9 +78,10 @@ def test_nothing_comes_back(which: int) -> None:  # spec: TGT-5
         assert (higher.deleted, higher.keeps) != (lower.deleted, lower.keeps)
 
 
+@pytest.mark.parametrize("missing", [(), (1, 3)])
 @pytest.mark.parametrize("which", range(4))
-def test_the_graph_has_no_cycle(which: int) -> None:  # spec: TGT-5
-    domain = domain_of(*worlds()[which])
+def test_the_graph_has_no_cycle(which: int, missing: tuple[int, ...]) -> None:  # spec: TGT-5
+    domain = domain_of(*worlds()[which], missing)
     below = {number: domain.below(number) for number in every_outcome(domain)}
     done: set[int] = set()
     while len(done) < len(below):
@@ -84,10 +90,11 @@ def test_the_graph_has_no_cycle(which: int) -> None:  # spec: TGT-5
         done.update(ready)
 
 
+@pytest.mark.parametrize("missing", [(), (1, 3)])
 @pytest.mark.parametrize("which", range(4))
-def test_what_survives_is_whole(which: int) -> None:  # spec: TGT-7, OWN-7
+def test_what_survives_is_whole(which: int, missing: tuple[int, ...]) -> None:  # spec: TGT-7, OWN-7
     world, owner = worlds()[which]
-    domain, layout = domain_of(world, owner), ledger_of(world).layout
+    domain, layout = domain_of(world, owner, missing), ledger_of(world).layout
     for number in every_outcome(domain):
         outcome = domain.outcome(number)
         surviving = domain.surviving(number)
@@ -121,6 +128,31 @@ def test_every_kind_of_step_is_there() -> None:  # spec: TGT-5
     both = domain_of(*worlds()[2])
     assert layout.host_images.count(both.outcome(STAYS).keeps) == 2
     assert stays.keeps != NOTHING
+
+
+def test_as_many_pages_as_are_missing_leave_together() -> None:  # spec: TGT-5
+    """Of four pages three, if three are missing; once, and what is left then goes as a whole."""
+    world, owner = two_tiers()
+    domain, layout = domain_of(world, owner, (3, 4, 9)), ledger_of(world).layout
+    field = layout.host_pages[KvPool.MAIN]
+
+    def pages_left(number: int) -> dict[int, int]:
+        """Pages that have left, by outcome, where nothing else has become of the owner."""
+        return {
+            lower: field.count(domain.outcome(lower).keeps)
+            for lower in domain.below(number)
+            if not domain.outcome(lower).deleted
+            and domain.outcome(lower).keeps & layout.host_images.mask == 0
+        }
+
+    first = pages_left(STAYS)
+    assert sorted(first.values()) == [2, 3, 4]
+    by_count = {count: number for number, count in first.items()}
+    assert sorted(pages_left(by_count[3]).values()) == [4]
+    assert sorted(pages_left(by_count[2]).values()) == [3, 4]  # by halves
+    first_page = domain.owner.checkpoints[-1].pages_of(KvPool.MAIN)[0]
+    stays_on_device = layout.device_pages[KvPool.MAIN].of(domain.outcome(by_count[3]).keeps)
+    assert stays_on_device == 1 << first_page  # later ones leave first
 
 
 def test_without_a_host_there_is_nothing_to_move_to() -> None:

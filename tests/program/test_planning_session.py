@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_cache.decisions import owner, price, problem, walk
+from context_cache.decisions import decided, owner, price, problem, walk
 from ninfer_lab.contract.candidate import SourceDisposition
 from ninfer_lab.contract.capacity import Axis
 from ninfer_lab.contract.planning import STAYS, PlanningSession, TargetHandle
@@ -100,6 +100,29 @@ def test_relief_counts_what_a_step_takes() -> None:
     gone = [s for s in session.steps(identity.after(moved)) if s.facts.is_eviction]
     # Its pages are on the Host only in the plan, and would need no room there any more.
     assert session.relief(identity.after(moved), gone) == [(1, 0, 0, 0, 10_000)]
+
+
+def test_as_many_pages_leave_as_a_candidate_misses() -> None:  # spec: TGT-5
+    """Of 21 pages 20 are taken. From root the prompt takes 13 and misses 12, which nobody has; from
+    the first owner's end it takes 3 and misses 2.
+    """
+    written = problem(owner(640), owner(640), continued=((0, 0, RETAIN),), pages=21, host_pages=20)
+    session = session_of(written)
+    assert [session.judge(session.identity(c)).balance[2] for c in (0, 1)] == [12, 2]
+    for candidate in (0, 1):  # the same outcomes, whoever asks
+        identity = session.identity(candidate)
+        steps = session.steps_of(identity, 1)
+        leaving = {units[2] for units in session.relief(identity, steps) if units[4] < 0}
+        assert leaving == {2, 5, 10}
+
+
+def test_who_must_make_room_for_little_gives_up_little() -> None:  # spec: TGT-5, SRCH-5
+    """One page is missing, and the Host has room for two of ten: half of them would not fit."""
+    found = decided(problem(owner(640), pages=12, host_pages=2))
+    assert found.best is not None
+    assert found.best.verdict.is_feasible
+    assert found.best.verdict.balance[2] == 0
+    assert [b.payload_bytes for b in found.best.verdict.work.transfers] == [1_000]
 
 
 def test_a_source_that_nobody_shares_cannot_become_cheaper() -> None:

@@ -156,7 +156,7 @@ def test_an_assessment_is_sealed_only_at_its_revision() -> None:  # spec: REV-1
     world = ProgramWorld(lanes=2, extra_slots=0, pages=4)
     assessment = world.assess(world.request(range(70)), Start())
     world.admit(world.request(range(10)), Start(lane=1))
-    intent = ActivationIntent(lane=LaneId(0), destination=None, captures=())
+    intent = ActivationIntent(lane=LaneId(0), destination=None)
     with pytest.raises(PlanRefused, match="assess again at the current revision"):
         world.program.seal(assessment, intent)
 
@@ -175,7 +175,7 @@ def test_a_feasibility_that_was_made_up_does_nothing() -> None:  # spec: ROLE-3
     world.published(range(70))
     assessment = world.assess(world.request(range(500, 510)), Start())
     made_up = retold(assessment, violations=())
-    intent = ActivationIntent(lane=LaneId(0), destination=None, captures=())
+    intent = ActivationIntent(lane=LaneId(0), destination=None)
     plan, before = world.program.seal(made_up, intent), world.ledger
     with pytest.raises(InvariantBroken, match="does not hold at its own revision"):
         world.program.start(plan)
@@ -260,7 +260,7 @@ def test_what_is_where_is_not_for_a_manager_to_say() -> None:  # spec: ROLE-3
     assert (found.state, found.cow_pages) == (StateTransition.FORK, 1)
     # It would have a Move, no copy and fewer pages; what happens is what Program has projected.
     claimed = found._replace(state=StateTransition.MOVE, cow_pages=0, stages=found.stages[:1])
-    intent = ActivationIntent(lane=LaneId(0), destination=None, captures=())
+    intent = ActivationIntent(lane=LaneId(0), destination=None)
     result = world.run(world.program.start(world.program.seal(claimed, intent)))
     assert isinstance(result, Committed)
     placed = world.sequence(result)

@@ -46,7 +46,7 @@ from ninfer_lab.contract.prompt import (
 from ninfer_lab.contract.request_purpose import RequestPurpose
 from ninfer_lab.contract.shared_prefix import Evidence, SharedCandidate
 from ninfer_lab.contract.token_span import TokenSpan
-from ninfer_lab.cost.machine_cost_model import model_from_timing
+from ninfer_lab.cost.machine_cost_model import MachineCostModel, model_from_timing
 from ninfer_lab.engine.assembly import ControllerFactory, catalog_design
 from ninfer_lab.engine.engine import Engine
 from ninfer_lab.engine.request import RequestOutcome
@@ -237,6 +237,7 @@ def engine_world(
     endpoint_gain_tokens: int | None = None,
     watch: Watch = Watch.EVERY_CALL,
     without: frozenset[type[Law]] = frozenset(),
+    belief: MachineCostModel = BELIEF,
 ) -> EngineWorld:
     """An engine that a watcher holds to every law.
 
@@ -249,6 +250,7 @@ def engine_world(
         endpoint_gain_tokens: Likewise, for an endpoint to become an anchor.
         watch: When it looks.
         without: Laws that the design does not hold to.
+        belief: What the design holds work to take.
     """
     options = options or EngineOptions(max_context_tokens=256, prefill_chunk_tokens=128)
     backend = None if options.backend is None else BACKEND_PAGE_BYTES
@@ -262,7 +264,7 @@ def engine_world(
     clock = VirtualClock()
     machine = ContentMachine(resolved.capacity, clock, options.backend)
     controller = WatchedController(
-        design(resolved, machine, BELIEF), machine, resolved, watch, without
+        design(resolved, machine, belief), machine, resolved, watch, without
     )
     frontend = HandMadeFrontend(with_text=with_text)
     engine = Engine(

@@ -22,12 +22,14 @@ from ninfer_lab.contract.options import (
     ResolvedOptions,
     SpeculativeBackend,
 )
-from ninfer_lab.contract.placement import (
-    LedgerSnapshot,
-    OwnerPlacement,
-    SequencePlacement,
+from ninfer_lab.contract.placement import LedgerSnapshot, OwnerPlacement, SequencePlacement
+from ninfer_lab.contract.plan import (
+    ActivationIntent,
+    CaptureOffer,
+    FinalScheduleIntent,
+    ResourcePlan,
 )
-from ninfer_lab.contract.plan import ActivationIntent, CaptureOffer, PlannedCapture, ResourcePlan
+from ninfer_lab.contract.planned_capture import PlannedCapture
 from ninfer_lab.contract.prompt import PreparedPrompt
 from ninfer_lab.contract.result import (
     CaptureResult,
@@ -178,12 +180,13 @@ class ProgramWorld:
         )
 
     def candidate(self, request: AdmissionRequest, start: Start) -> AdmissionCandidate:
-        """Root, or the verified source."""
-        if start.checkpoint is None:
-            return self.program.root_candidate(request)
-        candidate = self.program.verify(request, start.checkpoint, start.disposition)
-        assert isinstance(candidate, AdmissionCandidate), candidate
-        return candidate
+        """Root, or the verified source; captures are planned from there on."""
+        found: object = self.program.root_candidate(request)
+        if start.checkpoint is not None:
+            found = self.program.verify(request, start.checkpoint, start.disposition)
+        assert isinstance(found, AdmissionCandidate), found
+        ahead = tuple(c for c in start.captures if c.frontier_tokens >= found.reuse_tokens)
+        return replace(found, captures=ahead)
 
     def assess(self, request: AdmissionRequest, start: Start) -> Assessment:
         evictions = (self.program.ladder(self.current(ref))[-1] for ref in start.evicted)
@@ -193,13 +196,11 @@ class ProgramWorld:
         )
 
     def seal(self, request: AdmissionRequest, start: Start) -> ResourcePlan:
-        intent = ActivationIntent(
-            lane=LaneId(start.lane),
-            destination=start.owner,
-            captures=start.captures,
-            offers_tokens=start.offers,
-        )
-        return self.program.seal(self.assess(request, start), intent)
+        assessment = self.assess(request, start)
+        captures = assessment.target.candidate.captures
+        chosen = FinalScheduleIntent(captures=captures, offers_tokens=start.offers)
+        intent = ActivationIntent(lane=LaneId(start.lane), destination=start.owner, schedule=chosen)
+        return self.program.seal(assessment, intent)
 
     def new_owner(self) -> OwnerRef:
         return OwnerRef(id=OwnerId(next(self._owner_ids)), generation=1)

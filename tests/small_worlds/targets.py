@@ -161,7 +161,7 @@ class Asked:
         if self._owner is not None and self._target.is_consumed:
             before = self._ref(self._owner.owner)
             destination = OwnerRef(id=before.id, generation=before.generation + 2)
-        return ActivationIntent(lane=FREE_LANE, destination=destination, captures=())
+        return ActivationIntent(lane=FREE_LANE, destination=destination)
 
     @property
     def _candidate(self) -> AdmissionCandidate:

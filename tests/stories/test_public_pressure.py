@@ -66,15 +66,28 @@ def test_report_26_who_was_parked_comes_back_over_the_one_in_between(  # spec: T
     lanes_count: int,
 ) -> None:
     """Wrong is the root: 71 seconds instead of half of one. No spare lane is needed, and none is in
-    the way: what was parked is found by its prefix, and the shorter history goes for it.
+    the way: what was parked is found by its prefix, and both stay, for no more of either leaves the
+    Device than is missing there.
     """
     run = worlds.run(report("26-parked", max_concurrency=lanes_count))
     assert starts(run) == [(ROOT, 0), (ROOT, 0), (ENDPOINT, 231_015)]
     between, back = winners(run)[1:]
     assert (between.evicted, between.degraded) == ((), (1,))
-    assert (back.evicted, back.degraded) == ((2,), ())
+    assert (back.evicted, back.degraded) == ((), (2,))
     cold_ns, _, warm_ns = ttfts_ns(run)
     assert 160 * warm_ns < cold_ns
+
+
+def test_report_26_a_small_host_takes_what_is_missing() -> None:  # spec: TGT-5
+    """Wrong is the end of the long session, though 452 pages are missing and the Host has room for
+    512: half of its 3,610 would not fit.
+    """
+    run = worlds.run(report("26-parked", host_kv_capacity_bytes=2 << 30))
+    assert starts(run) == [(ROOT, 0), (ROOT, 0), (ENDPOINT, 231_015)]
+    between = winners(run)[1]
+    assert (between.evicted, between.degraded) == ((), (1,))
+    (moved,) = between.work.transfers
+    assert moved.payload_bytes == 452 * 4 * 2**20
 
 
 def test_report_28_branches_in_turns_cost_their_own_tokens() -> None:  # spec: ANC-4, KV-2

@@ -1,5 +1,5 @@
 # Report 26. A session of 231,000 tokens fills most of the Device. Another of 60,000 comes in between:
-# both do not fit, and the Host takes half of the first, but not what the second would have to give up.
+# both do not fit, and the Host takes what is missing.
 story Does a session of 231,000 tokens come back after a side request?
 setting 27b
 

@@ -32,10 +32,11 @@ from ninfer_lab.lab.bench.measured import (
     Share,
     Took,
 )
-from ninfer_lab.lab.bench.planner_side import no_pressure, pressure, regret
+from ninfer_lab.lab.bench.planner_side import decisions_only, no_pressure, pressure, regret
 from ninfer_lab.lab.bench.program_side import projections
 from ninfer_lab.lab.bench.rows import (
     BookkeepingRow,
+    DecisionsOnlyRow,
     DecodeRow,
     ImportRow,
     NoPressureRow,
@@ -162,6 +163,8 @@ class Studio:
                 return self._replay(row)
             case PressureRow():
                 return pressure(self._effort.planner_repeats)
+            case DecisionsOnlyRow():
+                return decisions_only(self._effort.planner_repeats)
             case NoPressureRow():
                 return no_pressure(self._effort.planner_repeats)
             case RegretRow():

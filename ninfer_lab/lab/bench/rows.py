@@ -212,6 +212,21 @@ class PressureRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionsOnlyRow:
+    """The decision of `PressureRow` without what pricing its targets takes."""
+
+    goal: Goal
+
+    @property
+    def name(self) -> str:
+        return "planner/decisions-only"
+
+    @property
+    def work(self) -> str:
+        return "the same decision over 64 owners under pressure, J left out, CPU time"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NoPressureRow:
     """One decision in which everything fits, which most are."""
 
@@ -274,6 +289,7 @@ Row = (
     | RecorderRow
     | ReplayRow
     | PressureRow
+    | DecisionsOnlyRow
     | NoPressureRow
     | RegretRow
     | ProjectionRow
@@ -312,6 +328,7 @@ def all_rows(notebooks: Sequence[str]) -> tuple[Row, ...]:
         RecorderRow(goal=_at_most(0.10)),
         ReplayRow(trace="mooncake-conversation"),
         PressureRow(goal=_at_most(1.0)),
+        DecisionsOnlyRow(goal=_at_most(0.5)),
         NoPressureRow(goal=_at_most(0.001)),
         RegretRow(family=RegretFamily.SMALL, problems=1_000, goal=_at_most(0.05)),
         RegretRow(family=RegretFamily.WIDE, problems=50, goal=_at_most(0.05)),

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ninfer_lab.contract.backfill import BackfillQuestion
 from ninfer_lab.contract.candidate import AdmissionRequest
 from ninfer_lab.contract.options import ResolvedOptions, pages_of_tokens
-from ninfer_lab.contract.plan import PlannedCapture
+from ninfer_lab.contract.planned_capture import PlannedCapture
 from ninfer_lab.program.planning.resource_projection import CandidateProjector, entitled_tokens
 from ninfer_lab.program.storage.active_sequence import ActiveSequence
 from ninfer_lab.program.storage.address_space import snapshot_shape

@@ -1,8 +1,9 @@
-"""Are the owners that a target and an intent name what they are taken for? (TXN-2)
+"""Are the owners and places that a target and an intent name what they are taken for? (TXN-2)
 
 Owns the refusals: of a source or a victim at another generation than it has, of the source among
-the victims, of a destination that is there already. A target that named them wrongly would be found
-out only after the transition has started, when it may not fail any more. Reads only.
+the victims, of a destination that is there already, of a lane that is taken. A target that named
+them wrongly would be found out only after the transition has started, when it may not fail any
+more. Reads only.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from ninfer_lab.contract.candidate import SourceDisposition
 from ninfer_lab.contract.errors import PlanRefused
 from ninfer_lab.contract.ids import OwnerRef
+from ninfer_lab.contract.plan import ActivationIntent
 from ninfer_lab.contract.target import TargetSketch
 from ninfer_lab.program.storage.ledger import Ledger
 
@@ -43,7 +45,22 @@ def require_current(ledger: Ledger, target: TargetSketch) -> None:
             )
 
 
-def require_destination(ledger: Ledger, target: TargetSketch, destination: OwnerRef | None) -> None:
+def require_places(ledger: Ledger, target: TargetSketch, intent: ActivationIntent) -> None:
+    """The lane is free, and so is the place of the owner that the sequence will become.
+
+    Raises:
+        PlanRefused: One of them is not.
+    """
+    _require_destination(ledger, target, intent.destination)
+    if ledger.lane_is_taken(intent.lane):
+        raise PlanRefused(
+            "intent.lane", found=intent.lane, legal="a lane without an active sequence"
+        )
+
+
+def _require_destination(
+    ledger: Ledger, target: TargetSketch, destination: OwnerRef | None
+) -> None:
     """The owner to be published will not be there when it is, at the end of the sequence.
 
     Raises:

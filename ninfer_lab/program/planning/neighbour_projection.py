@@ -3,7 +3,8 @@
 Owns the incremental form of projection. The target is told once as if the owner kept nothing; what
 its outcome alone keeps and holds then comes to every set and every stage it is there in, and only
 where that moves an extent are extents placed again. An outcome that touches the source is projected
-whole, for it may change the state transition and the destinations. Equal to whole projection,
+whole, for it may change the state transition and the destinations; so is every outcome where the
+candidate may save an image to the Host, which every slot decides. Equal to whole projection,
 always: the same post-state and the same stages. Pure. Source: spec REC-2, STG-1, STG-2.
 """
 
@@ -131,6 +132,8 @@ class NeighbourProjector:
         """The target with another outcome for one owner."""
         without = self._without.get(changed.owner.id) or self._leave_out(changed.owner.id)
         mine = alone = self._projector.readied.of(changed)
+        if self._candidate.anchors_its_start:
+            return self._whole(mine, without)
         if mine.is_shared:
             alone = self._alone(mine)
             if alone.keeps & self._source_marks:

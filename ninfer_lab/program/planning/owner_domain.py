@@ -1,15 +1,17 @@
 """Which outcomes has an inactive owner, and which of them lie below which? (TGT-5)
 
 Owns one owner's outcomes, each an absolute value met once and numbered; 0 is staying as it is. A
-step drops a redundant replica, moves Device contents to the Host, ends a checkpoint (and with it
-the coverage that only it needed), or evicts. Steps never bring anything back, so the numbers form a
-graph without cycles. Knows no other owner, no price and no candidate.
+step drops a redundant replica, moves Device contents to the Host, as many pages as are missing or
+by halves, ends a checkpoint (and with it the coverage that only it needed), or evicts. Steps never
+bring anything back, so the numbers form a graph without cycles. Knows no other owner, no price and
+no candidate.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ninfer_lab.contract.capacity import KvPool
@@ -33,13 +35,22 @@ class _Node(NamedTuple):
 class OwnerDomain:
     """Grows as it is asked; the numbers given out stay.
 
+    Args:
+        missing_pages: Device pages that are missing somewhere, by pool: as many may leave together.
+
     Attributes:
         marks: Replicas of anything the owner refers to, in both tiers.
         evicted: The number of its end.
     """
 
-    def __init__(self, ledger: Ledger, owner: Continuation) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        owner: Continuation,
+        missing_pages: Mapping[KvPool, Sequence[int]] = MappingProxyType({}),
+    ) -> None:
         self._ledger = ledger
+        self._missing_pages = missing_pages
         self._layout = ledger.layout
         self.owner = owner
         stays = OwnerOutcome(
@@ -139,8 +150,8 @@ class OwnerDomain:
 
     def _relieved(self, node: _Node) -> Iterator[ReplicaSet]:
         """Redundant Device replicas, redundant Host ones, each image to the Host, then the pages of
-        a pool: the later half of what is left on the Device, then all of it. What has given a Host
-        replica up does not get it back.
+        a pool, later ones first: as many as are missing, half of what is left on the Device, all of
+        it. What has given a Host replica up does not get it back.
         """
         layout, keeps = self._layout, node.outcome.keeps
         held = holdings_of(node.surviving)
@@ -156,17 +167,32 @@ class OwnerDomain:
             lone = device.of_pool(pool) & ~store.on_host
             if not lone or not store.page_granules or not self._ledger.arena.granules_count:
                 continue
-            for pages in dict.fromkeys((self._later_half(node, pool, lone), lone)):
+            made_count = (host.of_pool(pool) & ~store.on_host).bit_count()
+            for pages in self._leaving(node, pool, lone, made_count):
                 moved = (
                     Holdings(pages=pages) if pool is KvPool.MAIN else Holdings(backend_pages=pages)
                 )
                 yield self._demoted(keeps, moved)
 
-    def _later_half(self, node: _Node, pool: KvPool, pages: int) -> int:
-        """The later half of a set of pages, by their place in the deepest address space."""
-        wanted = frozenset(ordinals_of(pages))
-        in_order = [page for page in self._in_order(node, pool) if page in wanted]
-        return mask_of(in_order[len(in_order) // 2 :])
+    def _leaving(self, node: _Node, pool: KvPool, lone: int, made_count: int) -> Iterator[int]:
+        """Sets of pages that may leave together, from those that the Device alone has.
+
+        What is missing leaves at once or not at all, and what is left behind it as a whole: an
+        amount that is taken twice is nobody's need.
+
+        Args:
+            lone: On the Device alone.
+            made_count: Pages that have left already.
+        """
+        missing = self._missing_pages.get(pool, ())
+        ordered = [page for page in self._in_order(node, pool) if lone >> page & 1]
+        counts = [len(ordered)]
+        if made_count not in missing:
+            counts.insert(0, len(ordered) - len(ordered) // 2)
+        if not made_count:
+            counts = [*(count for count in missing if count < len(ordered)), *counts]
+        for count in dict.fromkeys(counts):
+            yield mask_of(ordered[len(ordered) - count :])
 
     def _in_order(self, node: _Node, pool: KvPool) -> tuple[KvPageId, ...]:
         """Every page of the checkpoints that are left, by its first place in any of them."""

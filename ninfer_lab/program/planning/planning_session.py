@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from ninfer_lab.contract.candidate import AdmissionCandidate
+from ninfer_lab.contract.capacity import Axis, KvPool
 from ninfer_lab.contract.ids import OwnerRef
 from ninfer_lab.contract.machine_work import MachineWork, PrefillWork
 from ninfer_lab.contract.planning import (
@@ -28,6 +29,8 @@ from ninfer_lab.program.planning.recovery_recipes import RecoveryRecipes
 from ninfer_lab.program.planning.resource_projection import CandidateProjector
 from ninfer_lab.program.planning.transfer_work import prefill_work
 from ninfer_lab.program.storage.post_state import PostState
+
+_AXES = tuple(Axis)
 
 
 class ProgramSession:
@@ -68,8 +71,22 @@ class ProgramSession:
     @cached_property
     def _domains(self) -> tuple[OwnerDomain, ...]:
         """Built with the first target that is no identity."""
-        continuations = self._ledger.continuations
-        return tuple(OwnerDomain(self._ledger, continuations.require(o)) for o in self.owners)
+        continuations, missing = self._ledger.continuations, self._missing_pages()
+        return tuple(
+            OwnerDomain(self._ledger, continuations.require(o), missing) for o in self.owners
+        )
+
+    def _missing_pages(self) -> dict[KvPool, tuple[int, ...]]:
+        """Device pages that the identities miss, by pool: amounts by which pages may leave
+        (TGT-5). The same for all targets, so that two ways to one of them stay one.
+        """
+        identities = [self._project(self.identity(c)) for c in range(len(self.candidates))]
+        missing = {}
+        for pool in self._ledger.kv:
+            axis = _AXES.index(Axis.of_device_pool(pool))
+            found = {projected.balance[axis] for projected in identities}
+            missing[pool] = tuple(sorted(count for count in found if count > 0))
+        return missing
 
     @cached_property
     def _sharing(self) -> dict[int, int]:
@@ -130,10 +147,14 @@ class ProgramSession:
         ]
 
     def can_be_improved(self, candidate: int) -> bool:
-        lineage = self._candidate(candidate).lineage
+        projector = self._candidate(candidate)
+        lineage = projector.lineage
         if lineage.source is None or lineage.consumed is None:
             return False
-        marks = self._candidate(candidate).identifying_marks
+        marks: int = projector.identifying_marks
+        identity = self._project(self.identity(candidate)).post
+        if identity.snapshot_slots:
+            marks |= self._ledger.layout.device_images.mask  # a slot spares the copy to the Host
         return any(
             self.is_eligible(candidate, owner) and marks & self._projector.kept_by_owner[ref.id]
             for owner, ref in enumerate(self.owners)

@@ -117,6 +117,7 @@ class CandidateProjector:
         active: Replicas that active sequences keep, whatever is decided.
         present: Every replica there is.
         consumed: What the source's owner has, where it is consumed; else nothing.
+        anchors_its_start: Whether the endpoint it consumes is to stay as an anchor.
     """
 
     def __init__(self, projector: Projector, candidate: AdmissionCandidate) -> None:
@@ -143,6 +144,7 @@ class CandidateProjector:
         if consumed is not None:
             self.consumed = self._kept_by_others.pop(consumed.ref.id)
         self._going_on = self._kept_replicas | source_replicas
+        self.anchors_its_start = candidate.anchors_its_start
         self._shares = tuple([self._share(candidate, pool) for pool in ledger.kv])
 
     # ── one target ──────────────────────────────────────────────────────────────────────────────
@@ -183,6 +185,7 @@ class CandidateProjector:
         needs = tuple([self._needs(share, others, destined) for share in self._shares])
         extents = self.extents(released, pending, makers) if pending else ()
         committed = self._committed(state, needs, others, destined)
+        snapshot_slots = self._snapshot_slots(state, destined) if self.anchors_its_start else 0
         return post_state_of(
             (
                 state,
@@ -194,7 +197,7 @@ class CandidateProjector:
                 extents,
                 needs,
                 committed,
-                0,
+                snapshot_slots,
             )
         )
 
@@ -293,6 +296,23 @@ class CandidateProjector:
                 granules = self._ledger.kv[share.pool].granules_of(share.tail_page)
                 stale |= self._layout.granules.put(granules)
         return destined ^ (destined & stale)
+
+    def _snapshot_slots(self, state: StateTransition, destined: int) -> int:
+        """The Host slot that an anchor at the start takes: where the sequence starts in place, no
+        Device slot is to spare beside it, and the Host has one (ANC-3). It is optional, so that no
+        target ever fails for want of it.
+        """
+        if state not in (StateTransition.MOVE, StateTransition.RESTORE):
+            return 0
+        ledger, device = self._ledger, self._layout.device_images
+        on_host = self._layout.host_images.count(destined)
+        if on_host >= ledger.capacity.host_state_slots:
+            return 0
+        taken = device.count(destined) + (state is StateTransition.RESTORE)
+        lineage = holdings_of(self.lineage.kept).images | ledger.lineage_images
+        held = device.count(device.put(lineage) & destined) + 1
+        spare = ledger.capacity.device_state_slots - max(taken, held + ledger.free_lanes - 1)
+        return 1 if spare < 1 else 0
 
     # ── Host geometry ───────────────────────────────────────────────────────────────────────────
 

@@ -31,9 +31,12 @@ from ninfer_lab.program.storage.post_state import PostState
 
 
 def prefill_work(options: ResolvedOptions, candidate: AdmissionCandidate) -> PrefillWork:
-    """What is left to prefill behind a candidate's source, whatever becomes of others."""
-    end_tokens = len(candidate.request.prompt.tokens)
-    return prefill_between(options, candidate.request, candidate.reuse_tokens, end_tokens)
+    """What is left to prefill behind a candidate's source, whatever becomes of others: cut where
+    its base plan captures, too.
+    """
+    request, cuts_tokens = candidate.request, [c.frontier_tokens for c in candidate.captures]
+    end_tokens = len(request.prompt.tokens)
+    return prefill_between(options, request, candidate.reuse_tokens, end_tokens, cuts_tokens)
 
 
 def prefill_between(
@@ -59,10 +62,14 @@ def machine_work(
     post: PostState,
     prefill: PrefillWork,
 ) -> MachineWork:
-    """The copies of both halves, coalesced, and the prefill behind them."""
+    """The copies of both halves, coalesced, and the prefill behind them. An image that an anchor
+    at the start saves to the Host is among them (ANC-3).
+    """
     own = TransferPhase.CANDIDATE
-    h2d, d2d = TransferDirection.H2D, TransferDirection.D2D
+    d2h, h2d, d2d = TransferDirection.D2H, TransferDirection.H2D, TransferDirection.D2D
     batches: list[TransferBatch] = []
+    if post.snapshot_slots:
+        batches.append(_images(options, own, d2h, post.snapshot_slots))
     if post.pending:
         batches.append(_demotions(ledger, options, post))
     if post.state is StateTransition.RESTORE:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from ninfer_lab.contract.candidate import AdmissionCandidate
 from ninfer_lab.contract.ids import OwnerRef, SequenceHandle, StateImageId
 from ninfer_lab.contract.placement import SequencePlacement
-from ninfer_lab.contract.plan import CaptureOffer, PlannedCapture
+from ninfer_lab.contract.plan import CaptureOffer
+from ninfer_lab.contract.planned_capture import PlannedCapture
 from ninfer_lab.contract.prompt import PreparedPrompt
 from ninfer_lab.contract.result import CaptureResult
 from ninfer_lab.contract.token_span import TokenSpan

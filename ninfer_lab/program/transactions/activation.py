@@ -45,8 +45,8 @@ def activate(
         read_image=read_image,
         write_image=write_image,
         pinned_read=post.state is StateTransition.FORK,
-        captures=plan.intent.captures,
-        offers_tokens=plan.intent.offers_tokens,
+        captures=plan.intent.schedule.captures,
+        offers_tokens=plan.intent.schedule.offers_tokens,
         checkpoints=lineage.kept,
         frontier_tokens=candidate.reuse_tokens,
     )

@@ -24,7 +24,7 @@ from ninfer_lab.contract.ids import (
 )
 from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.options import ResolvedOptions
-from ninfer_lab.contract.plan import CaptureTerms, PlannedCapture
+from ninfer_lab.contract.planned_capture import CaptureTerms, PlannedCapture
 from ninfer_lab.contract.result import CaptureOutcome, CaptureResult
 from ninfer_lab.contract.work import PageCopy
 from ninfer_lab.program.storage.active_sequence import ActiveSequence

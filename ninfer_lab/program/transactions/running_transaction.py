@@ -20,10 +20,8 @@ from ninfer_lab.contract.result import (
     OwnerEnd,
     ResourceResult,
 )
-from ninfer_lab.contract.target import StateTransition
 from ninfer_lab.contract.transaction import TransactionPhase
 from ninfer_lab.program.storage.active_sequence import ActiveSequence
-from ninfer_lab.program.storage.checkpoint_record import holdings_of
 from ninfer_lab.program.storage.ledger import Ledger
 from ninfer_lab.program.transactions import copies
 from ninfer_lab.program.transactions.activation import activate
@@ -68,15 +66,14 @@ class RunningTransaction(RunningTransition[ResourceResult]):
 
     def _save_image_at_start(self) -> Generator[None]:
         """A copy on the Host of the image that the sequence goes on in, where an anchor is wanted
-        there, no Device slot is to spare for it and a Host slot is (ANC-3). It is optional: a copy
-        that does not arrive is none.
+        there and the projection has found no Device slot for it and a Host slot (ANC-3). It is
+        optional: a copy that does not arrive is none.
         """
         ledger, source = self._ledger, self._lineage.source
-        if self._proven.capture_at_start is None or source is None or not self._lacks_slot():
+        if self._proven.capture_at_start is None or not self._post.snapshot_slots:
             return
-        if not ledger.states.host_places.free_count:
-            return
-        self._held.hold_snapshot(1)
+        assert source is not None, "an endpoint is consumed"
+        self._held.hold_snapshot(self._post.snapshot_slots)
         (self._saved_at,) = self._held.snapshot_slots
         try:
             yield from self._copied(copies.saved_image(ledger, source, self._held, self._saved_at))
@@ -84,15 +81,6 @@ class RunningTransaction(RunningTransition[ResourceResult]):
             self._held.give_back_snapshot()
             self._saved_at = None
         self._stable_boundary()
-
-    def _lacks_slot(self) -> bool:
-        """Whether the sequence will start in place, with no Device slot beside it to spare."""
-        ledger, post = self._ledger, self._post
-        if post.state not in (StateTransition.MOVE, StateTransition.RESTORE):
-            return False
-        lineage = holdings_of(self._lineage.kept).images | ledger.lineage_images
-        held_slots = (lineage & ledger.states.on_device).bit_count() + 1
-        return ledger.spare_device_slots(held_slots, ledger.free_lanes - 1) < 1
 
     def _drop_tail_end(self) -> None:
         """A consumed owner loses the checkpoints above the source; the source stays valid."""
@@ -126,6 +114,7 @@ class RunningTransaction(RunningTransition[ResourceResult]):
                 c for c in self._degraded if consumed is None or c.before != consumed.ref
             ),
             resource_revision=self._proven.plan.resource_revision + 1,
+            schedule=self._proven.plan.schedule,
         )
 
     def _capture_saved(self, sequence: ActiveSequence) -> None:
