@@ -14,7 +14,6 @@ from context_cache import test_private_capture as captures
 from context_cache import test_target_construction as constructions
 from frontend import test_private_anchors as proposals
 from ninfer_lab.context_cache import candidate_shortlist, private_capture, resource_manager
-from ninfer_lab.context_cache.judged_targets import JudgedTargets
 from ninfer_lab.context_cache.shared_prefixes import SharedPrefixes
 from ninfer_lab.context_cache.target_construction import Construction
 from ninfer_lab.contract.candidate import AdmissionCandidate, ReusePath, SourceDisposition
@@ -313,10 +312,10 @@ PRICES = (
     ),
     Mutant(
         rule="SRCH-2",
-        what="a slot that nobody is asked for to spare a copy",
-        where=JudgedTargets,
-        name="avoidable_ns",
-        make=constant(0),
+        what="a copy that nobody's slot ever spares",
+        where=CandidateProjector,
+        name="_snapshot_slots",
+        make=constant(1),
         killer=prices.test_somebody_s_slot_spares_the_copy_where_that_is_worth_it,
         arguments=(10**9, False),
     ),
