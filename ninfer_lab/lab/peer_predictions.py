@@ -1,0 +1,118 @@
+"""How many tokens will another engine say it had cached?
+
+Owns the question as a function: an engine's settings and a stream of requests, one at a time, go
+in; what our model of that engine reuses for each comes out. The model runs as every design does, in
+the engine of this project and in virtual time, so a prediction is a run of it. Knows no engine and
+no checkpoint: who measures hands over token ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ninfer_lab.contract.clock import VirtualClock
+from ninfer_lab.contract.options import PAGE_TOKENS, EngineOptions, RequestOptions, pages_of_tokens
+from ninfer_lab.contract.prompt import TokenPrompt
+from ninfer_lab.contract.token_span import TokenSpan
+from ninfer_lab.engine.assembly import ControllerFactory
+from ninfer_lab.lab.token_sources import ScriptedTokens
+from ninfer_lab.lab.traces.replay_world import ReplayWorld, dense_27b
+from ninfer_lab.policies.community.vllm_aligned import STATE_BLOCKS, vllm_aligned
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerRequest:
+    """One request of a stream.
+
+    Attributes:
+        prompt: Token ids.
+        answer: What the engine answered, token for token; at least one.
+    """
+
+    prompt: Sequence[int]
+    answer: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VllmSettings:
+    """Of vLLM with a hybrid model in the mode `align`.
+
+    Attributes:
+        block_tokens: `cache_config.block_size` as vLLM has inflated it; a multiple of 64.
+        blocks_count: `num_gpu_blocks`, the one that vLLM keeps for itself included.
+        chunk_tokens: `max_num_batched_tokens`.
+        state_blocks: Groups of linear layers: three where three layers of four are linear.
+    """
+
+    block_tokens: int
+    blocks_count: int
+    chunk_tokens: int
+    state_blocks: int = STATE_BLOCKS
+
+
+def vllm_cached_tokens(
+    settings: VllmSettings, requests: Sequence[PeerRequest]
+) -> tuple[int, ...]:
+    """What vLLM will report as `num_cached_tokens`, request by request.
+
+    Raises:
+        OptionsError: Settings that hold no block, or not the longest request.
+    """
+    design = vllm_aligned(
+        settings.block_tokens,
+        blocks_count=settings.blocks_count,
+        state_blocks=settings.state_blocks,
+    )
+    pages_count = settings.blocks_count * pages_of_tokens(settings.block_tokens)
+    options = EngineOptions(
+        max_context_tokens=_longest_tokens(requests),
+        kv_capacity_tokens=pages_count * PAGE_TOKENS,
+        prefill_chunk_tokens=settings.chunk_tokens,
+        device_state_slots=settings.blocks_count,
+        host_state_slots=0,
+        host_kv_capacity_bytes=0,
+    )
+    return cached_tokens(design, options, requests)
+
+
+def cached_tokens(
+    design: ControllerFactory,
+    options: EngineOptions,
+    requests: Sequence[PeerRequest],
+    *,
+    world: ReplayWorld | None = None,
+) -> tuple[int, ...]:
+    """What a design reuses of each prompt of a stream, one request at a time.
+
+    Args:
+        design: Any.
+        options: The engine's.
+        world: On whose machine; it moves no count of a design that asks no price.
+
+    Raises:
+        OptionsError: Options that cannot hold one request.
+    """
+    found = dense_27b() if world is None else world
+    tokens = ScriptedTokens()
+    reused = []
+    with ReplayWorld(
+        name=found.name,
+        geometry=found.geometry,
+        device=found.device,
+        options=options,
+        design=design,
+        belief=found.belief,
+    ).engine(tokens, VirtualClock()) as engine:
+        for asked in requests:
+            request = engine.submit(
+                TokenPrompt(tokens=TokenSpan(asked.prompt)),
+                RequestOptions(max_output_tokens=len(asked.answer), stop_at_end_token=False),
+            )
+            tokens.script(request, prompt_tokens=len(asked.prompt), answer=asked.answer)
+            reused.append(engine.run(request).log.prefix_cache_hit_tokens)
+    return tuple(reused)
+
+
+def _longest_tokens(requests: Sequence[PeerRequest]) -> int:
+    return max(len(each.prompt) + len(each.answer) for each in requests)

@@ -1,0 +1,146 @@
+"""vLLM: hashed blocks with reference counts, one free queue, states at aligned block ends.
+
+Owns which states are kept and which block goes first. Tokens are compared where vLLM compares
+chained hashes. Source: vLLM's public documentation and pull requests up to 0.32, as read in
+November 2026: automatic prefix caching, `mamba_cache_mode="align"`, admission by observation
+(#37898). Attention blocks are inflated until one is as large as a layer's state, 384
+tokens for a small model on a CPU, 784 for one of 27B, and both are paid from one pool of blocks.
+
+What follows from it: a prefix shorter than a block is never found; a prompt leaves the state at its
+last block end, and one at the end of each step; a branch finds keys and values and no state, is
+computed from the beginning, and leaves the state there for the second one.
+
+Left out: blocks of 16 tokens (a page here has 64), duplicates of a block that two requests compute
+at once, preemption (the whole output is promised), the offload to the CPU, speculative decoding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from ninfer_lab.contract.errors import OptionsError
+from ninfer_lab.contract.machine_api import MachineApi
+from ninfer_lab.contract.options import PAGE_TOKENS, ResolvedOptions, pages_of_tokens
+from ninfer_lab.cost.machine_cost_model import MachineCostModel
+from ninfer_lab.policies.prefix_tree.pool import UnifiedPool
+from ninfer_lab.policies.prefix_tree.running import Found, Running
+from ninfer_lab.policies.prefix_tree.tree_design import TreeDesign, Victim
+from ninfer_lab.policies.row_ledger import Row
+
+BLOCK_TOKENS = 384
+STATE_BLOCKS = 3
+"""Blocks that a state takes: one for each group of as many linear layers as there are others."""
+
+
+class VllmAligned(TreeDesign):
+    """Implements `CacheController`."""
+
+    keeps_endpoints = False
+    keeps_dangling = True
+
+    def wanted_tokens(self, found: Found) -> Iterable[int]:
+        """Where a step ends at a block end, and where a branch was seen."""
+        branch_tokens = found.kv_tokens
+        seen = () if branch_tokens <= found.reuse_tokens else (branch_tokens,)
+        return aligned_ends(
+            found.reuse_tokens,
+            len(found.request.prompt.tokens),
+            chunk_tokens=self.options.prefill_chunk_tokens,
+            block_tokens=self.tree.block_tokens,
+            also=seen,
+        )
+
+    def is_wanted(self, row: Row, running: Running) -> bool:
+        """Any block end that an answer reaches, too."""
+        is_answering = row.frontier_tokens > len(row.request.prompt.tokens)
+        at_end = row.frontier_tokens % self.tree.block_tokens == 0
+        return row.frontier_tokens in running.wanted or (is_answering and at_end)
+
+    def page_victims(self) -> Iterator[Victim]:
+        """The head of the free queue, block or state, where both are paid from one pool."""
+        if self.pool is None:
+            yield from super().page_victims()
+        while self.tree.idle_blocks or self.tree.idle_states:
+            yield min(
+                (*self.front(self.tree.idle_blocks), *self.front(self.tree.idle_states)),
+                key=lambda each: each.stamp,
+            )
+
+
+def aligned_ends(
+    start_tokens: int,
+    prompt_tokens: int,
+    *,
+    chunk_tokens: int,
+    block_tokens: int,
+    also: Iterable[int] = (),
+) -> tuple[int, ...]:
+    """The block ends at which the steps of a prefill end.
+
+    Args:
+        start_tokens: What is reused.
+        prompt_tokens: To where.
+        chunk_tokens: Most tokens of one step.
+        block_tokens: Of a block.
+        also: Where a step ends beside, each a block end.
+
+    Example: 4,096 tokens in steps of 2,048 and blocks of 384.
+
+    >>> aligned_ends(0, 4096, chunk_tokens=2048, block_tokens=384)
+    (1920, 3840)
+    """
+    last_tokens = prompt_tokens // block_tokens * block_tokens
+    ends, at_tokens = [], start_tokens
+    while at_tokens < prompt_tokens:
+        end_tokens = min(at_tokens + chunk_tokens, prompt_tokens)
+        whole_tokens = end_tokens // block_tokens * block_tokens
+        if end_tokens <= last_tokens:
+            end_tokens = whole_tokens if whole_tokens > at_tokens else end_tokens
+        elif at_tokens < last_tokens:
+            end_tokens = last_tokens
+        end_tokens = min(end_tokens, *(each for each in also if each > at_tokens), end_tokens)
+        if end_tokens % block_tokens == 0:
+            ends.append(end_tokens)
+        at_tokens = end_tokens
+    return tuple(ends)
+
+
+VllmFactory = Callable[[ResolvedOptions, MachineApi, MachineCostModel], VllmAligned]
+
+
+def vllm_aligned(
+    block_tokens: int = BLOCK_TOKENS,
+    *,
+    blocks_count: int | None = None,
+    state_blocks: int = STATE_BLOCKS,
+) -> VllmFactory:
+    """A factory, as assembly takes it.
+
+    Args:
+        block_tokens: A multiple of a page's 64.
+        blocks_count: Of the one pool, of which vLLM keeps one for itself; by default pages and
+            states have a pool each, as large as the engine's.
+        state_blocks: Blocks that a state takes.
+
+    Raises:
+        OptionsError: Blocks that are no whole pages, or a pool without a block.
+    """
+    if block_tokens < PAGE_TOKENS or block_tokens % PAGE_TOKENS:
+        raise OptionsError(
+            "block_tokens", found=block_tokens, legal=f"a multiple of {PAGE_TOKENS}, the page"
+        )
+    if blocks_count is not None and blocks_count < 2:
+        raise OptionsError("blocks_count", found=blocks_count, legal="None or >= 2")
+    block_pages = pages_of_tokens(block_tokens)
+    pool = None
+    if blocks_count is not None:
+        pool = UnifiedPool(
+            pages_count=(blocks_count - 1) * block_pages, state_pages=state_blocks * block_pages
+        )
+
+    def design(
+        options: ResolvedOptions, machine: MachineApi, belief: MachineCostModel
+    ) -> VllmAligned:
+        return VllmAligned(options, machine, block_pages=block_pages, pool=pool)
+
+    return design
