@@ -51,9 +51,7 @@ class VllmSettings:
     state_blocks: int = STATE_BLOCKS
 
 
-def vllm_cached_tokens(
-    settings: VllmSettings, requests: Sequence[PeerRequest]
-) -> tuple[int, ...]:
+def vllm_cached_tokens(settings: VllmSettings, requests: Sequence[PeerRequest]) -> tuple[int, ...]:
     """What vLLM will report as `num_cached_tokens`, request by request.
 
     Raises:

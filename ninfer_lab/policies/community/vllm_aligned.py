@@ -6,9 +6,11 @@ November 2026: automatic prefix caching, `mamba_cache_mode="align"`, admission b
 (#37898). Attention blocks are inflated until one is as large as a layer's state, 384
 tokens for a small model on a CPU, 784 for one of 27B, and both are paid from one pool of blocks.
 
-What follows from it: a prefix shorter than a block is never found; a prompt leaves the state at its
-last block end, and one at the end of each step; a branch finds keys and values and no state, is
-computed from the beginning, and leaves the state there for the second one.
+Of the states of a prompt two are kept: at its last block end that leaves a token to compute, and
+where its longest run of cached blocks ends, if that is deeper than any state (sparse retention,
+#52216, the default). What follows: a prefix shorter than a block is never found; a branch finds
+keys and values and no state, is computed from the beginning, and leaves the state there for the
+second one.
 
 Left out: blocks of 16 tokens (a page here has 64), duplicates of a block that two requests compute
 at once, preemption (the whole output is promised), the offload to the CPU, speculative decoding.
@@ -23,9 +25,8 @@ from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.options import PAGE_TOKENS, ResolvedOptions, pages_of_tokens
 from ninfer_lab.cost.machine_cost_model import MachineCostModel
 from ninfer_lab.policies.prefix_tree.pool import UnifiedPool
-from ninfer_lab.policies.prefix_tree.running import Found, Running
+from ninfer_lab.policies.prefix_tree.running import Found
 from ninfer_lab.policies.prefix_tree.tree_design import TreeDesign, Victim
-from ninfer_lab.policies.row_ledger import Row
 
 BLOCK_TOKENS = 384
 STATE_BLOCKS = 3
@@ -39,22 +40,11 @@ class VllmAligned(TreeDesign):
     keeps_dangling = True
 
     def wanted_tokens(self, found: Found) -> Iterable[int]:
-        """Where a step ends at a block end, and where a branch was seen."""
-        branch_tokens = found.kv_tokens
-        seen = () if branch_tokens <= found.reuse_tokens else (branch_tokens,)
-        return aligned_ends(
-            found.reuse_tokens,
-            len(found.request.prompt.tokens),
-            chunk_tokens=self.options.prefill_chunk_tokens,
-            block_tokens=self.tree.block_tokens,
-            also=seen,
-        )
-
-    def is_wanted(self, row: Row, running: Running) -> bool:
-        """Any block end that an answer reaches, too."""
-        is_answering = row.frontier_tokens > len(row.request.prompt.tokens)
-        at_end = row.frontier_tokens % self.tree.block_tokens == 0
-        return row.frontier_tokens in running.wanted or (is_answering and at_end)
+        """Where the same prompt would go on from, and where a branch was seen."""
+        last_tokens = len(found.request.prompt.tokens) - 1
+        replay_tokens = last_tokens // self.tree.block_tokens * self.tree.block_tokens
+        wanted = {replay_tokens, found.kv_tokens}
+        return (each for each in wanted if each > found.reuse_tokens)
 
     def page_victims(self) -> Iterator[Victim]:
         """The head of the free queue, block or state, where both are paid from one pool."""
@@ -65,44 +55,6 @@ class VllmAligned(TreeDesign):
                 (*self.front(self.tree.idle_blocks), *self.front(self.tree.idle_states)),
                 key=lambda each: each.stamp,
             )
-
-
-def aligned_ends(
-    start_tokens: int,
-    prompt_tokens: int,
-    *,
-    chunk_tokens: int,
-    block_tokens: int,
-    also: Iterable[int] = (),
-) -> tuple[int, ...]:
-    """The block ends at which the steps of a prefill end.
-
-    Args:
-        start_tokens: What is reused.
-        prompt_tokens: To where.
-        chunk_tokens: Most tokens of one step.
-        block_tokens: Of a block.
-        also: Where a step ends beside, each a block end.
-
-    Example: 4,096 tokens in steps of 2,048 and blocks of 384.
-
-    >>> aligned_ends(0, 4096, chunk_tokens=2048, block_tokens=384)
-    (1920, 3840)
-    """
-    last_tokens = prompt_tokens // block_tokens * block_tokens
-    ends, at_tokens = [], start_tokens
-    while at_tokens < prompt_tokens:
-        end_tokens = min(at_tokens + chunk_tokens, prompt_tokens)
-        whole_tokens = end_tokens // block_tokens * block_tokens
-        if end_tokens <= last_tokens:
-            end_tokens = whole_tokens if whole_tokens > at_tokens else end_tokens
-        elif at_tokens < last_tokens:
-            end_tokens = last_tokens
-        end_tokens = min(end_tokens, *(each for each in also if each > at_tokens), end_tokens)
-        if end_tokens % block_tokens == 0:
-            ends.append(end_tokens)
-        at_tokens = end_tokens
-    return tuple(ends)
 
 
 VllmFactory = Callable[[ResolvedOptions, MachineApi, MachineCostModel], VllmAligned]
