@@ -8,14 +8,27 @@ from random import Random
 
 import pytest
 
+from ninfer_lab.contract.candidate import AdmissionRequest
 from ninfer_lab.contract.options import CacheMode
 from ninfer_lab.engine.assembly import ControllerFactory
+from ninfer_lab.policies.community.marconi import marconi
+from ninfer_lab.policies.community.sglang_radix import sglang_radix
+from ninfer_lab.policies.community.tensorrt_priority import TokenRange, tensorrt_priority
 from ninfer_lab.policies.community.vllm_aligned import vllm_aligned
 from policies.tree_world import tree_world
 from simulation.content_machine import answer_to
 
+
+def by_length(request: AdmissionRequest) -> tuple[TokenRange, ...]:
+    """Some priority, so that blocks differ."""
+    return (TokenRange(end_tokens=128, priority=len(request.prompt.tokens) % 100),)
+
+
 DESIGNS: dict[str, ControllerFactory] = {
     "vllm": vllm_aligned(64),
+    "sglang": sglang_radix,
+    "tensorrt": tensorrt_priority(retention=by_length),
+    "marconi": marconi(),
     "vllm, one pool": vllm_aligned(128, blocks_count=13, state_blocks=1),
 }
 

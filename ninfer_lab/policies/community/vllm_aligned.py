@@ -48,7 +48,7 @@ class VllmAligned(TreeDesign):
 
     def page_victims(self) -> Iterator[Victim]:
         """The head of the free queue, block or state, where both are paid from one pool."""
-        if self.pool is None:
+        if self.room.pool is None:
             yield from super().page_victims()
         while self.tree.idle_blocks or self.tree.idle_states:
             yield min(

@@ -33,6 +33,7 @@ class Block:
         readers_count: Running rows whose content it is.
         states: Those kept at its end, by the tail that they have consumed beyond it.
         stamp: Grows with every release.
+        priority: For a design that has such.
     """
 
     parent: Block | None
@@ -43,6 +44,7 @@ class Block:
     children: dict[TokenSpan, Block] = field(default_factory=dict)
     states: dict[TokenSpan, KeptState] = field(default_factory=dict)
     stamp: int = 0
+    priority: int = 0
 
     @property
     def is_resident(self) -> bool:

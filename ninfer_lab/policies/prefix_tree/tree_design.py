@@ -49,6 +49,7 @@ from ninfer_lab.policies.prefix_tree.blocks import Block, KeptState, PrefixTree
 from ninfer_lab.policies.prefix_tree.pool import Room, UnifiedPool
 from ninfer_lab.policies.prefix_tree.running import Entry, Found, Running
 from ninfer_lab.policies.prefix_tree.tree_picture import tree_picture
+from ninfer_lab.policies.prefix_tree.tree_room import TreeRoom
 from ninfer_lab.policies.row_ledger import EndedRow, Row, RowStart
 from ninfer_lab.policies.synchronous_design import SynchronousDesign
 
@@ -66,12 +67,15 @@ class TreeDesign(SynchronousDesign):
 
     Attributes:
         tree: Blocks and states.
+        room: What is free, and what could be.
         keeps_endpoints: Whether the state at a request's end is kept.
         keeps_dangling: Whether a state outlives the pages of its block.
+        trims: Whether pages behind which no state is left go with the last one.
     """
 
     keeps_endpoints = True
     keeps_dangling = False
+    trims = False
 
     def __init__(
         self,
@@ -83,8 +87,7 @@ class TreeDesign(SynchronousDesign):
     ) -> None:
         super().__init__(options, machine, granule_pages=block_pages)
         self.tree = PrefixTree(block_pages)
-        self._block_pages = block_pages
-        self.pool = pool
+        self.room = TreeRoom(self.ledger, self.tree, block_pages=block_pages, pool=pool)
         self._machine = machine
         self._running: dict[SequenceId, Running] = {}
         self._ids = count(1)
@@ -99,8 +102,8 @@ class TreeDesign(SynchronousDesign):
         """Whether a state is kept where a row now stands."""
         return row.frontier_tokens in running.wanted
 
-    def used(self, found: Found) -> None:
-        """A request goes on from what was found."""
+    def entered(self, block: Block, running: Running) -> None:
+        """A row's content has reached a block's end."""
 
     def page_victims(self) -> Iterator[Victim]:
         """Who gives its pages up, the first first; each is gone before the next is asked for. By
@@ -130,12 +133,12 @@ class TreeDesign(SynchronousDesign):
         and taken over only where there is no slot beside it.
         """
         alone = Room(pages=self.ledger.entitled_pages(request), slots=1)
-        if not self._fits(alone, self._everything):
+        if not self.room.fits(alone, self.room.everything):
             return PermanentlyInfeasible(reason=f"{alone} is more than there is")
         found = self.look(request)
         for source, is_lent in ((found.state, True), (found.state, False)):
             entry = self._entry(found, source, is_lent=is_lent)
-            if entry is not None and self._fits(entry.room, self._within_reach(entry)):
+            if entry is not None and self.room.fits(entry.room, self.room.within_reach(entry)):
                 return self._enter(entry)
         return self.blocked(request)
 
@@ -174,7 +177,6 @@ class TreeDesign(SynchronousDesign):
         if source is not None:
             self.tree.pin(source)
             source.hits_count += 1
-        self.used(found)
         gone = self._make_room(entry.room)
         wanted = frozenset(self.wanted_tokens(found) if self._is_caching(request) else ())
         start, cow_pages = self._start_on(entry, tuple(sorted(wanted)))
@@ -221,34 +223,6 @@ class TreeDesign(SynchronousDesign):
 
     # ── room ────────────────────────────────────────────────────────────────────────────────────
 
-    @property
-    def _everything(self) -> Room:
-        capacity = self.options.capacity
-        return Room(pages=capacity.device_kv_pages, slots=capacity.device_state_slots)
-
-    @property
-    def _free(self) -> Room:
-        return Room(pages=self.ledger.unpromised_pages, slots=self.ledger.slots.free_count)
-
-    def _within_reach(self, entry: Entry | None = None) -> Room:
-        """What is free, and what would be if everything went that nobody reads."""
-        spared = () if entry is None else entry.path
-        blocks_count = len(self.tree.idle_blocks) - sum(b.readers_count == 0 for b in spared)
-        states = [s for s in self.tree.idle_states if entry is None or s is not entry.source]
-        idle = Room(
-            pages=blocks_count * self._block_pages + sum(len(s.tail_pages) for s in states),
-            slots=len(states),
-        )
-        return self._free + idle
-
-    def _fits(self, wanted: Room, there: Room) -> bool:
-        if wanted.pages > there.pages or wanted.slots > there.slots:
-            return False
-        if self.pool is None:
-            return True
-        held = self.pool.cost_pages(self._everything) - self.pool.cost_pages(there)
-        return held + self.pool.cost_pages(wanted) <= self.pool.pages_count
-
     def _make_room(self, wanted: Room) -> tuple[OwnerId, ...]:
         """Gives up until it fits; the caller has proven that it will.
 
@@ -257,26 +231,36 @@ class TreeDesign(SynchronousDesign):
         """
         gone: list[OwnerId] = []
         page_victims, state_victims = self.page_victims(), self.state_victims()
-        while not self._fits(wanted, self._free):
+        while not self.room.fits(wanted, self.room.free):
             slots_short = wanted.slots > self.ledger.slots.free_count
             victim = next(state_victims) if slots_short else next(page_victims)
             gone += self.give_up(victim)
         return tuple(gone)
 
     def give_up(self, victim: Victim) -> Iterator[OwnerId]:
-        """A block or a state goes; a block takes the states on it along."""
+        """A block or a state goes; a block takes the states on it along, and where the design wants
+        it, the blocks before it behind which no state is left.
+        """
+        behind = victim.block if isinstance(victim, KeptState) else victim.parent
         if isinstance(victim, Block):
-            states = () if self.keeps_dangling else tuple(victim.states.values())
-            for state in states:
-                yield from self.give_up(state)
+            for state in () if self.keeps_dangling else tuple(victim.states.values()):
+                yield from self._drop(state)
             self.ledger.pages.give_back(self.tree.empty(victim))
-            return
-        was_complete = victim.is_complete
-        self.tree.drop(victim)
-        self.ledger.slots.give_back((victim.slot,))
-        self.ledger.pages.give_back(victim.tail_pages)
+        else:
+            yield from self._drop(victim)
+        while self.trims and behind in self.tree.idle_blocks and behind.is_leaf:
+            if behind.states:
+                return
+            bare, behind = behind, behind.parent
+            self.ledger.pages.give_back(self.tree.empty(bare))
+
+    def _drop(self, state: KeptState) -> Iterator[OwnerId]:
+        was_complete = state.is_complete
+        self.tree.drop(state)
+        self.ledger.slots.give_back((state.slot,))
+        self.ledger.pages.give_back(state.tail_pages)
         if was_complete:
-            yield victim.summary.ref.owner
+            yield state.summary.ref.owner
 
     # ── forwards ────────────────────────────────────────────────────────────────────────────────
 
@@ -305,6 +289,7 @@ class TreeDesign(SynchronousDesign):
             tokens = row.tokens_between(start_tokens, end_tokens)
             pages = tuple(row.pages[first:stop])
             running.path.append(self.tree.enter(running.end, tokens, pages))
+            self.entered(running.end, running)
             row.immutable_pages = max(row.immutable_pages, stop)
 
     def _capture(self, row: Row, running: Running) -> CaptureResult:
@@ -315,7 +300,7 @@ class TreeDesign(SynchronousDesign):
             self.tree.release_state(there)
             return CaptureResult(CaptureOutcome.NOT_WANTED, frontier_tokens)
         room = Room(pages=pages_of_tokens(len(tail)), slots=1)
-        if not self._fits(room, self._within_reach()):
+        if not self.room.fits(room, self.room.within_reach()):
             return CaptureResult(CaptureOutcome.NO_STATE_SLOT, frontier_tokens)
         self._make_room(room)
         first = pages_of_tokens(block.end_tokens)
