@@ -9,7 +9,7 @@ no checkpoint: who measures hands over token ids.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ninfer_lab.contract.clock import VirtualClock
 from ninfer_lab.contract.options import PAGE_TOKENS, EngineOptions, RequestOptions, pages_of_tokens
@@ -18,6 +18,7 @@ from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.engine.assembly import ControllerFactory
 from ninfer_lab.lab.token_sources import ScriptedTokens
 from ninfer_lab.lab.traces.replay_world import ReplayWorld, dense_27b
+from ninfer_lab.policies.community.llama_slots import LlamaOptions, llama_slots
 from ninfer_lab.policies.community.vllm_aligned import STATE_BLOCKS, vllm_aligned
 
 
@@ -72,6 +73,70 @@ def vllm_cached_tokens(settings: VllmSettings, requests: Sequence[PeerRequest]) 
         host_kv_capacity_bytes=0,
     )
     return cached_tokens(design, options, requests)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlamaSettings:
+    """Of llama.cpp's server, keys and values not shared between slots.
+
+    Attributes:
+        slots_count: `n_parallel`, 1 to 8.
+        context_tokens: Of one slot: `n_ctx` by the slots.
+        ram_bytes: `cache_ram`.
+        checkpoints_count: `n_ctx_checkpoints`.
+        min_step_tokens: `checkpoint_min_step`.
+        batch_tokens: `n_batch`.
+        small_batch_tokens: `n_ubatch`.
+        token_bytes: Keys and values of one token, in the type of the server's cache.
+        state_bytes: Of one whole state.
+    """
+
+    slots_count: int = 1
+    context_tokens: int
+    ram_bytes: int = 8 * 2**30
+    checkpoints_count: int = 32
+    min_step_tokens: int = 8_192
+    batch_tokens: int = 2_048
+    small_batch_tokens: int = 512
+    token_bytes: int = 1_024
+    state_bytes: int = 897_000
+
+
+def llama_cached_tokens(
+    settings: LlamaSettings, requests: Sequence[PeerRequest]
+) -> tuple[int, ...]:
+    """What llama.cpp will report as cached, request by request.
+
+    Raises:
+        OptionsError: Settings that do not hold the longest request.
+    """
+    server = LlamaOptions(
+        ram_bytes=settings.ram_bytes,
+        checkpoints_count=settings.checkpoints_count,
+        min_step_tokens=settings.min_step_tokens,
+        small_batch_tokens=settings.small_batch_tokens,
+    )
+    slots_count, prompts_count = settings.slots_count, len(requests) + 2
+    context_pages = pages_of_tokens(settings.context_tokens) + 1
+    states_count = settings.checkpoints_count + 4
+    options = EngineOptions(
+        max_concurrency=slots_count,
+        max_context_tokens=settings.context_tokens,
+        kv_capacity_tokens=(slots_count + prompts_count) * context_pages * PAGE_TOKENS,
+        prefill_chunk_tokens=settings.batch_tokens,
+        device_state_slots=(slots_count + prompts_count) * states_count,
+        host_state_slots=0,
+        host_kv_capacity_bytes=0,
+    )
+    world = dense_27b()
+    device = replace(
+        world.device,
+        kv_page_bytes=settings.token_bytes * PAGE_TOKENS,
+        state_image_bytes=settings.state_bytes,
+    )
+    return cached_tokens(
+        llama_slots(server), options, requests, world=replace(world, device=device)
+    )
 
 
 def cached_tokens(
