@@ -25,6 +25,7 @@ def tree_world(
     extra_slots: int = 6,
     context_pages: int = 8,
     chunk_tokens: int = 128,
+    without: frozenset[type[Law]] = NOT_OWED,
 ) -> EngineWorld:
     """An engine with contexts of eight pages."""
     options = EngineOptions(
@@ -34,7 +35,7 @@ def tree_world(
         prefill_chunk_tokens=chunk_tokens,
         device_state_slots=extra_slots,
     )
-    return engine_world(options, design=design, without=NOT_OWED)
+    return engine_world(options, design=design, without=without)
 
 
 def reused(world: EngineWorld, prompt: Iterable[int], *, output: int = 1) -> int:
