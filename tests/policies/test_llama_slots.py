@@ -8,7 +8,6 @@ from random import Random
 
 import pytest
 
-from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.lab.checkers.publication import CheckpointsAreProtected
 from ninfer_lab.policies.community.llama_slots import LlamaOptions, llama_slots
 from policies.random_prompts import hits_of_stream
@@ -78,6 +77,10 @@ def test_more_checkpoints_cure_nothing_once_the_pages_are_returned() -> None:  #
     assert [reused(alive, each) for each in (first, first)] == [0, 196]
 
 
-def test_places_for_less_than_the_slots_are_refused() -> None:
-    with pytest.raises(OptionsError, match="every slot has a context and 32 checkpoints"):
-        tree_world(llama_slots())
+def test_with_few_places_lists_are_short_and_idle_slots_are_emptied() -> None:
+    world = tree_world(
+        llama_slots(small(ram_bytes=0)), lanes=2, pages=9, extra_slots=2, without=NOT_OWED
+    )
+    first, second = list(range(300)), list(range(500, 900))
+    assert [reused(world, each) for each in (first, second, first)] == [0, 0, 0]
+    assert reused(world, [*first, 0, 1]) == 300

@@ -10,9 +10,9 @@ checkpoint, the newest that lies within what is shared, and the deeper ones are 
 are taken where a batch begins near the prompt's end (4 tokens before it, and a small batch before
 that) and where a user's message begins, 32 of them at most, the oldest given up.
 
-Left out: the time of copies to and from main memory (pool and checkpoints lie in places of their
-own here, held to the pool's limit in bytes, and shared pages are not copied twice); slots that
-share one buffer; idle slots that are emptied; saving to a file; chats whose messages are not told.
+Left out: the time of copies to and from main memory (pool and checkpoints lie in pages and state
+slots of the engine here, the pool held to its limit in bytes, and what a slot and the pool both
+have lies there once); saving to a file; where a user's message begins, every message's does.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from ninfer_lab.contract.cache_controller import (
 )
 from ninfer_lab.contract.candidate import AdmissionRequest, ReusePath
 from ninfer_lab.contract.checkpoint import CheckpointKind
-from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.ids import (
     LaneId,
     OwnerRef,
@@ -102,8 +101,8 @@ class _Running:
 class LlamaSlots(SynchronousDesign):
     """Implements `CacheController`.
 
-    Raises:
-        OptionsError: Places for less than a context and a full list of checkpoints in every slot.
+    Where there are fewer state slots than the lists of checkpoints could fill, lists are shorter;
+    where there are fewer pages than contexts, an idle slot is emptied for a request.
     """
 
     def __init__(self, options: ResolvedOptions, machine: MachineApi, server: LlamaOptions) -> None:
@@ -121,28 +120,20 @@ class LlamaSlots(SynchronousDesign):
         self._used: dict[LaneId, int] = {}
         self._running: dict[SequenceId, _Running] = {}
         self._uses_count = 0
-        self._require_places()
-
-    def _require_places(self) -> None:
-        lanes, capacity = self.options.max_concurrency, self.options.capacity
-        needed_pages = lanes * (pages_of_tokens(self.options.max_context_tokens) + 1)
-        needed_slots = lanes * (self._server.checkpoints_count + 3)
-        found = (capacity.device_kv_pages, capacity.device_state_slots)
-        if found[0] < needed_pages or found[1] < needed_slots:
-            raise OptionsError(
-                "pages and state slots",
-                found=found,
-                legal=f">= {(needed_pages, needed_slots)}: every slot has a context and"
-                f" {self._server.checkpoints_count} checkpoints, and the pool lies beside them",
-            )
+        places = options.capacity.device_state_slots // options.max_concurrency - 3
+        self._checkpoints_count = max(0, min(server.checkpoints_count, places))
 
     # ── admission ───────────────────────────────────────────────────────────────────────────────
 
     def admit(self, request: AdmissionRequest) -> Admission:
         """The slot, what the pool has for it, and the deepest state within what is shared."""
-        if self.ledger.entitled_pages(request) > pages_of_tokens(self.options.max_context_tokens):
-            return PermanentlyInfeasible(reason="it is longer than a slot")
-        prompt, is_caching = request.prompt, self._is_caching(request)
+        wanted_pages, capacity = self.ledger.entitled_pages(request), self.options.capacity
+        if wanted_pages > capacity.device_kv_pages:
+            return PermanentlyInfeasible(reason=f"{wanted_pages} pages are more than there are")
+        promised_pages = sum(len(r.pages) + r.promised_pages for r in self.ledger.rows)
+        if promised_pages + wanted_pages > capacity.device_kv_pages:
+            return self.blocked(request)
+        is_caching = self._is_caching(request)
         lane, updates_pool = self._slot_for(request)
         self._uses_count += 1
         self._used[lane] = self._uses_count
@@ -155,10 +146,11 @@ class LlamaSlots(SynchronousDesign):
         at = source_of(content, request) if content is not None and is_caching else None
         reuse_tokens = 0 if at is None else at.frontier_tokens
         wanted = self._wanted(request, reuse_tokens) if is_caching else ()
-        self._make_room(self.ledger.entitled_pages(request) + 1, slots=2)
-        near_tokens = self._near_tokens(len(prompt.tokens))
+        near_tokens = self._near_tokens(len(request.prompt.tokens))
         start, running = self._entered(content, at, frozenset(wanted), near_tokens)
         running.is_caching = is_caching
+        needs_slot = start.slot is None or start.is_lent
+        self._make_room(wanted_pages - len(start.pages), slots=1 if needs_slot else 0)
         row = self.ledger.start(request, lane, start)
         self._running[row.handle.id] = running
         path = _PATHS[None if at is None else at.summary.kind]
@@ -197,7 +189,7 @@ class LlamaSlots(SynchronousDesign):
 
     def _wanted(self, request: AdmissionRequest, reuse_tokens: int) -> Iterable[int]:
         """Where batches begin near the end, and where messages do."""
-        if self._server.checkpoints_count == 0:
+        if self._checkpoints_count == 0:
             return ()
         prompt_tokens = len(request.prompt.tokens)
         near_tokens = self._near_tokens(prompt_tokens)
@@ -223,11 +215,14 @@ class LlamaSlots(SynchronousDesign):
                 self._contents.release(content)
             running = _Running(checkpoints=[], lent=None, wanted=wanted, is_caching=True)
             return RowStart(captures_tokens=captures_tokens), running
+        self._make_room(1, slots=1)
         kept = [each for each in content.checkpoints if each.frontier_tokens <= at.frontier_tokens]
         if at not in kept and at.frontier_tokens >= near_tokens:
-            kept = [*kept, at][-self._server.checkpoints_count :]
+            kept = [*kept, at][max(0, len(kept) + 1 - self._checkpoints_count) :]
         gone = [each for each in content.states if each not in kept and each is not at]
         self._contents.release_slots(each.slot for each in gone)
+        if self.ledger.slots.free_count == 0:  # then its own is written, and it is no more
+            kept = [each for each in kept if each is not at]
         is_lent = at in kept or self._contents.is_shared_slot(at.slot)
         start = RowStart(
             pages=self._own_pages(content, at.frontier_tokens),
@@ -254,9 +249,14 @@ class LlamaSlots(SynchronousDesign):
         return pages
 
     def _make_room(self, pages: int, slots: int) -> None:
-        """The pool gives way; without it there is a context and a list for every slot."""
+        """The pool gives way, the oldest first, and then idle slots; as far as there are some."""
         while self.ledger.unpromised_pages < pages or self.ledger.slots.free_count < slots:
-            assert self._pool.drop_oldest(), "every slot has its places"
+            if self._pool.drop_oldest():
+                continue
+            if not self._held:
+                return
+            oldest = min(self._held, key=lambda lane: self._used[lane])
+            self._contents.release(self._held.pop(oldest))
 
     # ── forwards, and the end ───────────────────────────────────────────────────────────────────
 
@@ -270,9 +270,11 @@ class LlamaSlots(SynchronousDesign):
             self.moved()
         if frontier_tokens not in running.wanted:
             return CaptureResult(CaptureOutcome.NOT_WANTED, frontier_tokens)
-        if len(running.checkpoints) == self._server.checkpoints_count:
+        if len(running.checkpoints) == self._checkpoints_count:
             self._contents.release_slots((running.checkpoints.pop(0).slot,))
         self._make_room(0, slots=1)
+        if self.ledger.slots.free_count == 0:
+            return CaptureResult(CaptureOutcome.NO_STATE_SLOT, frontier_tokens)
         place = (frontier_tokens, self.ledger.freeze(row))
         owner = running.checkpoints[0].summary.ref.owner if running.checkpoints else None
         consumed = row.consumed(frontier_tokens)

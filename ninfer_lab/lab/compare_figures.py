@@ -1,0 +1,69 @@
+"""What does a comparison look like?
+
+Owns its picture: what was spared and when the first token came, by capacity, a line for each
+design. Reads a comparison alone.
+"""
+
+from __future__ import annotations
+
+from matplotlib.axes import Axes
+
+from ninfer_lab.lab import palette
+from ninfer_lab.lab.compare_designs import ComparedRun, Comparison
+from ninfer_lab.lab.picture import Picture
+
+MARKERS = "osD^vP*X<>"
+
+
+def by_capacity(comparison: Comparison) -> Picture:
+    """Share of prompt tokens that were spared, and mean time to first token."""
+    figure = Picture(figsize=(10.0, 4.2), layout="constrained")
+    hits, waits = figure.subplots(1, 2)
+    places = range(len(comparison.capacities))
+    for ordinal, design in enumerate(comparison.designs):
+        runs = [comparison.run(design, capacity) for capacity in comparison.capacities]
+        marker = MARKERS[ordinal % len(MARKERS)]
+        line = "-" if ordinal < len(palette.OWNER_COLOURS) else "--"
+        for panel, values in (
+            (hits, [_hit_percent(run) for run in runs]),
+            (waits, [run.mean_ttft_ns / 1e6 for run in runs]),
+        ):
+            panel.plot(
+                places,
+                values,
+                marker=marker,
+                linestyle=line,
+                color=palette.owner_colour(ordinal),
+                label=design,
+                markersize=6,
+            )
+    known = comparison.runs[0]
+    ceiling = 100 * sum(each.known_tokens for each in known.requests) / known.prompt_tokens
+    hits.axhline(ceiling, color=palette.EDGE_COLOUR, linestyle=":", linewidth=1.0)
+    hits.annotate(
+        "computed before by somebody",
+        (0.01, ceiling),
+        xycoords=("axes fraction", "data"),
+        va="bottom",
+        fontsize=8,
+        color=palette.TEXT_COLOUR,
+    )
+    _label(hits, "prompt tokens spared, in %", comparison)
+    _label(waits, "mean time to first token, in ms (virtual)", comparison)
+    hits.set_ylim(0, min(105, ceiling * 1.15 + 5))
+    waits.set_ylim(bottom=0)
+    handles, names = hits.get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside right center", frameon=False)
+    return figure
+
+
+def _label(panel: Axes, title: str, comparison: Comparison) -> None:
+    panel.set_title(title, fontsize=10)
+    names = [str(capacity).replace(" + ", "\n+ ") for capacity in comparison.capacities]
+    panel.set_xticks(range(len(names)), names)
+    panel.margins(x=0.08)
+    panel.spines[["top", "right"]].set_visible(False)
+
+
+def _hit_percent(run: ComparedRun) -> float:
+    return 100 * run.hit_tokens / max(1, run.prompt_tokens)
