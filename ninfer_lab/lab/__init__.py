@@ -58,6 +58,11 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.calibration.first_token import time_first_tokens as time_first_tokens
     from ninfer_lab.lab.calibration.tensor_bench import believed as believed
     from ninfer_lab.lab.chat import Chat as Chat
+    from ninfer_lab.lab.compare_capacity import Capacity as Capacity
+    from ninfer_lab.lab.compare_designs import compare as compare
+    from ninfer_lab.lab.compare_statistics import paired_table as paired_table
+    from ninfer_lab.lab.compare_workloads import Chats as Chats
+    from ninfer_lab.lab.compare_workloads import chats as chats
     from ninfer_lab.lab.eight_prefixes_study import Rules as Rules
     from ninfer_lab.lab.eight_prefixes_study import Turns as Turns
     from ninfer_lab.lab.eight_prefixes_study import eight_prefixes as eight_prefixes
@@ -90,7 +95,9 @@ _HOME_OF_NAME = {
     "Belief": "lab.calibration.beliefs",
     "CacheMode": "contract.options",
     "CalibrationRequest": "lab.calibration.calibrate",
+    "Capacity": "lab.compare_capacity",
     "Chat": "lab.chat",
+    "Chats": "lab.compare_workloads",
     "EngineOptions": "contract.options",
     "FactKind": "lab.tiny_model.phrases",
     "Fate": "lab.wanted",
@@ -116,6 +123,8 @@ _HOME_OF_NAME = {
     "breaking": "lab.faults.faulty_machine",
     "calibrate": "lab.calibration.calibrate",
     "chance_table": "lab.eight_prefixes_tables",
+    "chats": "lab.compare_workloads",
+    "compare": "lab.compare_designs",
     "compare_beliefs": "lab.calibration.belief_worlds",
     "comparison_table": "lab.calibration.belief_worlds",
     "demoting": "lab.wanted",
@@ -123,6 +132,7 @@ _HOME_OF_NAME = {
     "evicting": "lab.wanted",
     "fault_table": "lab.faults.trial",
     "open_engine": "lab.serving",
+    "paired_table": "lab.compare_statistics",
     "published_case": "lab.calibration.beliefs",
     "read_trace": "lab.traces.reading",
     "replay": "lab.traces.replay",
@@ -172,7 +182,9 @@ __all__ = [
     "Belief",
     "CacheMode",
     "CalibrationRequest",
+    "Capacity",
     "Chat",
+    "Chats",
     "EngineOptions",
     "FactKind",
     "Fate",
@@ -199,6 +211,8 @@ __all__ = [
     "calibrate",
     "certificates",
     "chance_table",
+    "chats",
+    "compare",
     "compare_beliefs",
     "comparison_table",
     "decisions",
@@ -216,6 +230,7 @@ __all__ = [
     "ladders",
     "laws",
     "open_engine",
+    "paired_table",
     "planner_problems",
     "prefix_worth",
     "published_case",
