@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.compare_capacity import Capacity as Capacity
     from ninfer_lab.lab.compare_designs import compare as compare
     from ninfer_lab.lab.compare_statistics import paired_table as paired_table
+    from ninfer_lab.lab.compare_streams import branch_table as branch_table
     from ninfer_lab.lab.compare_workloads import Chats as Chats
     from ninfer_lab.lab.compare_workloads import chats as chats
     from ninfer_lab.lab.eight_prefixes_study import Rules as Rules
@@ -88,6 +89,7 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.wanted import evicting as evicting
     from ninfer_lab.lab.widgets.ledger_desk import LedgerDesk as LedgerDesk
     from ninfer_lab.lab.widgets.transition_desk import TransitionDesk as TransitionDesk
+    from ninfer_lab.policies.prefix_tree.tree_design import TreeDesign as TreeDesign
     from ninfer_lab.policies.row_ledger import RowStart as RowStart
     from ninfer_lab.policies.synchronous_design import SynchronousDesign as SynchronousDesign
 
@@ -116,10 +118,12 @@ _HOME_OF_NAME = {
     "SynchronousDesign": "policies.synchronous_design",
     "TorchParts": "engine.assembly",
     "TransitionDesk": "lab.widgets.transition_desk",
+    "TreeDesign": "policies.prefix_tree.tree_design",
     "Turns": "lab.eight_prefixes_study",
     "Wanted": "lab.wanted",
     "at_truth": "lab.calibration.belief_worlds",
     "believed": "lab.calibration.tensor_bench",
+    "branch_table": "lab.compare_streams",
     "breaking": "lab.faults.faulty_machine",
     "calibrate": "lab.calibration.calibrate",
     "chance_table": "lab.eight_prefixes_tables",
@@ -203,10 +207,12 @@ __all__ = [
     "SynchronousDesign",
     "TorchParts",
     "TransitionDesk",
+    "TreeDesign",
     "Turns",
     "Wanted",
     "at_truth",
     "believed",
+    "branch_table",
     "breaking",
     "calibrate",
     "certificates",

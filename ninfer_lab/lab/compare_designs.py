@@ -33,6 +33,12 @@ if TYPE_CHECKING:
 Designs = Sequence[str] | Mapping[str, ControllerFactory | str]
 """Names of `lab.designs`; or designs, one's own among them, by the names they get in tables."""
 
+SAID_OF_MODELS = (
+    "Designs named after other engines are models made from public documents of the versions that"
+    " their modules name; they were not measured in one environment."
+)
+"""What every table and figure of them says (PEER-2)."""
+
 COMPARED_RECORDING = RecordingOptions(retained_events=2_000, remembered_tokens=1)
 
 
@@ -159,7 +165,11 @@ class Comparison:
         )
 
     def _repr_html_(self) -> str:
-        return f"{self.table._repr_html_()}<pre>{html.escape(repr(self))}</pre>"
+        said = html.escape(f"{self!r}\n{SAID_OF_MODELS}")
+        return f"{self.table._repr_html_()}<pre>{said}</pre>"
+
+    def __str__(self) -> str:
+        return f"{self.table}\n{SAID_OF_MODELS}"
 
 
 def compare(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 
 from ninfer_lab.lab import palette
-from ninfer_lab.lab.compare_designs import ComparedRun, Comparison
+from ninfer_lab.lab.compare_designs import SAID_OF_MODELS, ComparedRun, Comparison
 from ninfer_lab.lab.picture import Picture
 
 MARKERS = "osD^vP*X<>"
@@ -54,6 +54,7 @@ def by_capacity(comparison: Comparison) -> Picture:
     waits.set_ylim(bottom=0)
     handles, names = hits.get_legend_handles_labels()
     figure.legend(handles, names, loc="outside right center", frameon=False)
+    figure.supxlabel(SAID_OF_MODELS, fontsize=7, color=palette.TEXT_COLOUR)
     return figure
 
 

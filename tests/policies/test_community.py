@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -22,6 +23,7 @@ from ninfer_lab.lab.peer_predictions import (
 )
 from ninfer_lab.policies.community.marconi import marconi
 from ninfer_lab.policies.community.sglang_radix import sglang_radix
+from ninfer_lab.policies.community.snapshot_tree import snapshot_tree
 from ninfer_lab.policies.community.tensorrt_priority import (
     NO_SNAPSHOTS,
     SnapshotPlan,
@@ -31,6 +33,7 @@ from ninfer_lab.policies.community.tensorrt_priority import (
 from ninfer_lab.policies.community.vllm_aligned import vllm_aligned
 from policies.tree_world import reused, tree_world
 from simulation.content_machine import answer_to
+from simulation.engine_world import prepared
 
 ROOMY = EngineOptions(
     max_context_tokens=6_144,
@@ -198,6 +201,46 @@ def test_marconi_keeps_long_prefixes_and_lru_the_newest() -> None:
         assert reused(world, [*long, *answer_to(long, 1), 9]) == long_tokens
 
 
+# ── the later tree of the original engine ───────────────────────────────────────────────────────
+
+
+def test_the_snapshot_tree_taps_before_the_opener_and_at_the_tail() -> None:
+    assert cached_tokens(snapshot_tree, ROOMY, branches()) == (0, 4_032, 0, 0, 0, 4_032)
+    world = tree_world(snapshot_tree)
+    first = replace(prepared(stream("first", 300)), opener_tap_tokens=150)
+    world.finish(world.submit(first))
+    taps = [o.history_tokens for o in world.snapshot.ledger.owners]
+    assert taps == [150, 256, 300], "and one where it ended"
+    near = replace(prepared(stream("near", 300)), opener_tap_tokens=290)
+    world.finish(world.submit(near))
+    taps = [o.history_tokens for o in world.snapshot.ledger.owners]
+    assert taps[3:] == [256, 300], "of two less than a block apart the earlier"
+
+
+def test_the_snapshot_tree_gives_up_what_is_superseded_first() -> None:
+    """A turn's end supersedes the end that it went on from; a stranger's snapshots stay."""
+    world = tree_world(snapshot_tree, pages=40, extra_slots=4)
+    talk, stranger = stream("talk", 70), stream("stranger", 66)
+    assert reused(world, stranger) == 0
+    assert reused(world, talk) == 0
+    longer = [*talk, *answer_to(talk, 1), *stream("more", 20)]
+    assert reused(world, longer) == 70
+    assert reused(world, stream("new", 40)) == 0
+    assert reused(world, [*longer, *answer_to(longer, 1), 1]) == len(longer)
+    assert reused(world, [*stranger, *answer_to(stranger, 1), 1]) >= 64
+
+
+def test_the_snapshot_tree_keeps_what_spares_more_by_its_bytes() -> None:
+    long, *short = stream("long", 400), *(stream(f"short {each}", 50) for each in range(4))
+    found = {}
+    for name, design in (("gdsf", snapshot_tree), ("lru", sglang_radix)):
+        world = tree_world(design, pages=40, extra_slots=3, chunk_tokens=512)
+        for prompt in (long, *short):
+            assert reused(world, prompt) == 0
+        found[name] = reused(world, [*long, *answer_to(long, 1), 9])
+    assert found["gdsf"] >= 384 > found["lru"]
+
+
 # ── llama.cpp ───────────────────────────────────────────────────────────────────────────────────
 
 
@@ -218,6 +261,7 @@ EVERY: dict[str, ControllerFactory] = {
     "sglang": sglang_radix,
     "tensorrt-llm": tensorrt_priority(),
     "marconi": marconi(),
+    "snapshot tree": snapshot_tree,
 }
 
 

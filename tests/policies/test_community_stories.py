@@ -64,10 +64,11 @@ CAPACITY_SWEEP: dict[str, tuple[int, ...]] = {
     designs.LLAMA: (11, 9, 6, 7),
     designs.SGLANG: (0, 0, 0, 0),
     designs.MARCONI: (10, 6, 0, 0),
+    designs.SNAPSHOT_TREE: (11, 9, 6, 4),
 }
 """Report 31: 1 prompt 12 times, 3 four times, 6 twice, 10 twice and the newest first; 11, 9, 6 and
 7 hits as published. SGLang's state is one token too deep for the same prompt, Marconi's comes with
-its second request.
+its second request, and the snapshot tree keeps two of each.
 """
 
 
@@ -110,6 +111,7 @@ SIDE_REQUESTS: dict[str, tuple[int, int, int, int]] = {
     designs.SGLANG: (0, 0, 0, 0),
     designs.TENSORRT: (960, 960, 960, 960),
     designs.MARCONI: (0, 0, 0, 0),
+    designs.SNAPSHOT_TREE: (960, 960, 960, 960),
     designs.LLAMA: (960, 960, 961, 0),
 }
 """Cached of turn 2 after no side request and after a title of its own, of a title behind the whole

@@ -12,6 +12,7 @@ from ninfer_lab.contract.candidate import AdmissionRequest
 from ninfer_lab.engine.assembly import ControllerFactory
 from ninfer_lab.policies.community.marconi import marconi
 from ninfer_lab.policies.community.sglang_radix import sglang_radix
+from ninfer_lab.policies.community.snapshot_tree import snapshot_tree
 from ninfer_lab.policies.community.tensorrt_priority import TokenRange, tensorrt_priority
 from ninfer_lab.policies.community.vllm_aligned import vllm_aligned
 from policies.random_prompts import hits_of_stream
@@ -29,6 +30,7 @@ DESIGNS: dict[str, ControllerFactory] = {
     "sglang": sglang_radix,
     "tensorrt": tensorrt_priority(retention=by_length),
     "marconi": marconi(),
+    "snapshot tree": snapshot_tree,
     "vllm, one pool": vllm_aligned(128, blocks_count=13, state_blocks=1),
 }
 

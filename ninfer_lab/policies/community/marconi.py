@@ -25,9 +25,10 @@ from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.machine_work import PrefillWork
 from ninfer_lab.contract.options import ResolvedOptions, pages_of_tokens
 from ninfer_lab.cost.machine_cost_model import MachineCostModel
-from ninfer_lab.policies.prefix_tree.blocks import Block, KeptState
+from ninfer_lab.policies.prefix_tree.blocks import KeptState
 from ninfer_lab.policies.prefix_tree.running import Found
-from ninfer_lab.policies.prefix_tree.tree_design import TreeDesign, Victim
+from ninfer_lab.policies.prefix_tree.tree_choices import Victim
+from ninfer_lab.policies.prefix_tree.tree_design import TreeDesign
 
 ALPHA = 1.0
 
@@ -85,7 +86,8 @@ class Marconi(TreeDesign):
 
     def _spared_per_byte(self, state: KeptState) -> float:
         """Ns of prefill from the nearest state before it, by the bytes that hold it."""
-        before_tokens = _nearest_before(state)
+        before = next(self.tree.states_before(state), None)
+        before_tokens = 0 if before is None else before.frontier_tokens
         work = PrefillWork.between(
             before_tokens,
             state.frontier_tokens,
@@ -94,20 +96,6 @@ class Marconi(TreeDesign):
         own_pages = pages_of_tokens(state.frontier_tokens - before_tokens)
         own_bytes = self.options.state_image_bytes + own_pages * self.options.page_bytes.main
         return self._belief.prefill_ns(work) / max(1, own_bytes)
-
-
-def _nearest_before(state: KeptState) -> int:
-    """Frontier of the deepest state before one on its own path; 0 is the root."""
-    block: Block | None = state.block
-    while block is not None:
-        found = [s.frontier_tokens for s in block.states.values()]
-        before = [
-            each for each in found if each < state.frontier_tokens and each == block.end_tokens
-        ]
-        if before:
-            return before[0]
-        block = block.parent
-    return 0
 
 
 def _scaled(values: Sequence[float]) -> list[float]:

@@ -26,7 +26,8 @@ from ninfer_lab.contract.options import PAGE_TOKENS, ResolvedOptions
 from ninfer_lab.cost.machine_cost_model import MachineCostModel
 from ninfer_lab.policies.prefix_tree.blocks import Block, KeptState
 from ninfer_lab.policies.prefix_tree.running import Found, Running
-from ninfer_lab.policies.prefix_tree.tree_design import TreeDesign, Victim
+from ninfer_lab.policies.prefix_tree.tree_choices import Victim
+from ninfer_lab.policies.prefix_tree.tree_design import TreeDesign
 
 DEFAULT_PRIORITY, HIGHEST_PRIORITY = 35, 100
 

@@ -26,7 +26,8 @@ from ninfer_lab.contract.options import PAGE_TOKENS, ResolvedOptions, pages_of_t
 from ninfer_lab.cost.machine_cost_model import MachineCostModel
 from ninfer_lab.policies.prefix_tree.pool import UnifiedPool
 from ninfer_lab.policies.prefix_tree.running import Found
-from ninfer_lab.policies.prefix_tree.tree_design import TreeDesign, Victim
+from ninfer_lab.policies.prefix_tree.tree_choices import Victim
+from ninfer_lab.policies.prefix_tree.tree_design import TreeDesign
 
 BLOCK_TOKENS = 384
 STATE_BLOCKS = 3

@@ -153,10 +153,16 @@ class PrefixTree:
                 if state.frontier_tokens < len(tokens) and ahead == state.tail:
                     yield state
 
-    def states(self) -> Iterator[KeptState]:
-        """All of them."""
-        for block in self.blocks():
-            yield from block.states.values()
+    def states_before(self, state: KeptState) -> Iterator[KeptState]:
+        """Those that its own tokens run through before they come to it, deepest first."""
+        block: Block | None = state.block
+        while block is not None:
+            for each in sorted(block.states.values(), key=lambda one: -one.frontier_tokens):
+                is_on_way = block is not state.block or state.tail.starts_with(each.tail)
+                on_path = block is state.block or not each.tail
+                if each is not state and is_on_way and on_path:
+                    yield each
+            block = block.parent
 
     def blocks(self) -> Iterator[Block]:
         """All of them, roots included."""

@@ -48,15 +48,14 @@ from ninfer_lab.contract.work import PageCopy
 from ninfer_lab.policies.prefix_tree.blocks import Block, KeptState, PrefixTree
 from ninfer_lab.policies.prefix_tree.pool import Room, UnifiedPool
 from ninfer_lab.policies.prefix_tree.running import Entry, Found, Running
+from ninfer_lab.policies.prefix_tree.tree_choices import TreeChoices, Victim
 from ninfer_lab.policies.prefix_tree.tree_picture import tree_picture
 from ninfer_lab.policies.prefix_tree.tree_room import TreeRoom
 from ninfer_lab.policies.row_ledger import EndedRow, Row, RowStart
 from ninfer_lab.policies.synchronous_design import SynchronousDesign
 
-Victim = Block | KeptState
 
-
-class TreeDesign(SynchronousDesign):
+class TreeDesign(TreeChoices, SynchronousDesign):
     """To derive a design from.
 
     Args:
@@ -68,14 +67,7 @@ class TreeDesign(SynchronousDesign):
     Attributes:
         tree: Blocks and states.
         room: What is free, and what could be.
-        keeps_endpoints: Whether the state at a request's end is kept.
-        keeps_dangling: Whether a state outlives the pages of its block.
-        trims: Whether pages behind which no state is left go with the last one.
     """
-
-    keeps_endpoints = True
-    keeps_dangling = False
-    trims = False
 
     def __init__(
         self,
@@ -91,40 +83,6 @@ class TreeDesign(SynchronousDesign):
         self._machine = machine
         self._running: dict[SequenceId, Running] = {}
         self._ids = count(1)
-
-    # ── what a design says ──────────────────────────────────────────────────────────────────────
-
-    def wanted_tokens(self, found: Found) -> Iterable[int]:
-        """Frontiers of a prompt at which forwards end and a state is kept."""
-        return ()
-
-    def is_wanted(self, row: Row, running: Running) -> bool:
-        """Whether a state is kept where a row now stands."""
-        return row.frontier_tokens in running.wanted
-
-    def entered(self, block: Block, running: Running) -> None:
-        """A row's content has reached a block's end."""
-
-    def page_victims(self) -> Iterator[Victim]:
-        """Who gives its pages up, the first first; each is gone before the next is asked for. By
-        default the one released longest ago, which no other needs.
-        """
-        while self.tree.idle_blocks or self.tree.idle_states:
-            fronts: list[Victim] = [*self.front(self.tree.idle_blocks)]
-            tailed = (state for state in self.tree.idle_states if state.tail_pages)
-            fronts += [*self.front(tailed)]
-            yield min(fronts, key=lambda each: each.stamp)
-
-    def state_victims(self) -> Iterator[KeptState]:
-        """Who gives its slot up, likewise."""
-        while self.tree.idle_states:
-            yield next(iter(self.tree.idle_states))
-
-    @staticmethod
-    def front(victims: Iterable[Victim]) -> Iterator[Victim]:
-        for each in victims:
-            yield each
-            return
 
     # ── admission ───────────────────────────────────────────────────────────────────────────────
 
@@ -177,6 +135,7 @@ class TreeDesign(SynchronousDesign):
         if source is not None:
             self.tree.pin(source)
             source.hits_count += 1
+            self.used(source)
         gone = self._make_room(entry.room)
         wanted = frozenset(self.wanted_tokens(found) if self._is_caching(request) else ())
         start, cow_pages = self._start_on(entry, tuple(sorted(wanted)))
@@ -206,6 +165,7 @@ class TreeDesign(SynchronousDesign):
         if not entry.is_lent:
             self.tree.unpin(source)
             self.tree.drop(source)
+            self.dropped(source)
         start = RowStart(
             pages=(*(page for block in entry.path for page in block.pages), *tail_pages),
             frontier_tokens=source.frontier_tokens,
@@ -257,6 +217,7 @@ class TreeDesign(SynchronousDesign):
     def _drop(self, state: KeptState) -> Iterator[OwnerId]:
         was_complete = state.is_complete
         self.tree.drop(state)
+        self.dropped(state)
         self.ledger.slots.give_back((state.slot,))
         self.ledger.pages.give_back(state.tail_pages)
         if was_complete:
@@ -300,7 +261,10 @@ class TreeDesign(SynchronousDesign):
             self.tree.release_state(there)
             return CaptureResult(CaptureOutcome.NOT_WANTED, frontier_tokens)
         room = Room(pages=pages_of_tokens(len(tail)), slots=1)
-        if not self.room.fits(room, self.room.within_reach()):
+        if not self.room.fits(room, self.room.within_reach()) or (
+            self.ledger.slots.free_count == 0
+            and not self.displaces(frontier_tokens, running, next(self.state_victims()))
+        ):
             return CaptureResult(CaptureOutcome.NO_STATE_SLOT, frontier_tokens)
         self._make_room(room)
         first = pages_of_tokens(block.end_tokens)
@@ -311,6 +275,7 @@ class TreeDesign(SynchronousDesign):
         self.tree.pin(state)
         running.lent = state
         running.kept.append(state)
+        self.left(state, running)
         self.moved()
         return CaptureResult(CaptureOutcome.CAPTURED, frontier_tokens, state.summary)
 
@@ -367,6 +332,7 @@ class TreeDesign(SynchronousDesign):
         tail_pages = ended.pages[first : pages_of_tokens(ended.frontier_tokens)]
         state = self._keep(block, tail, tail_pages, ended.slot, ended.consumed)
         running.kept.append(state)
+        self.left(state, running)
         return tail_pages
 
     # ── pictures ────────────────────────────────────────────────────────────────────────────────
