@@ -208,8 +208,8 @@ class TreeDesign(TreeChoices, SynchronousDesign):
             self.ledger.pages.give_back(self.tree.empty(victim))
         else:
             yield from self._drop(victim)
-        while self.trims and behind in self.tree.idle_blocks and behind.is_leaf:
-            if behind.states:
+        while self.trims and behind is not None and behind in self.tree.idle_blocks:
+            if behind.states or not behind.is_leaf:
                 return
             bare, behind = behind, behind.parent
             self.ledger.pages.give_back(self.tree.empty(bare))
