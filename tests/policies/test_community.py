@@ -107,6 +107,18 @@ def test_vllm_keeps_pages_that_are_worth_nothing_without_a_state() -> None:  # s
     assert len(pages) > len(below)
 
 
+def test_vllm_has_no_use_for_a_state_whose_pages_went() -> None:  # spec: PEER-1
+    """Until they are computed again: then it is a hit once more, for it was never given up."""
+    world = tree_world(vllm_aligned(64), pages=10, extra_slots=8)
+    first = stream("first", 200)
+    assert reused(world, first) == 0
+    assert reused(world, stream("other", 500)) == 0
+    ledger = world.snapshot.ledger
+    assert len(ledger.owners) == 1
+    assert ledger.occupancy.device_state.allocated_count == 2, "the first one's state is there"
+    assert [reused(world, first) for _ in range(2)] == [0, 192]
+
+
 @pytest.mark.parametrize("block_tokens", [16, 100])
 def test_blocks_are_whole_pages(block_tokens: int) -> None:
     with pytest.raises(OptionsError, match="a multiple of 64"):

@@ -12,6 +12,7 @@ from ninfer_lab.lab.checkers.publication import CheckpointsAreProtected
 from ninfer_lab.policies.community.llama_slots import LlamaOptions, llama_slots
 from policies.random_prompts import hits_of_stream
 from policies.tree_world import reused, tree_world
+from simulation.content_machine import answer_to
 from simulation.engine_world import EngineWorld
 
 NOT_OWED = frozenset({CheckpointsAreProtected})
@@ -65,6 +66,16 @@ def test_the_pool_brings_a_conversation_back_and_its_limit_takes_the_oldest() ->
     tight = slots_world(small(ram_bytes=1))
     third = list(range(700, 900))
     assert [reused(tight, each) for each in (first, title, third, [*first, 1])] == [0, 0, 0, 0]
+
+
+def test_what_a_slot_writes_is_not_written_into_the_pool() -> None:
+    """A branch goes on from a checkpoint in the middle of a page that the pool holds, too."""
+    world = slots_world(small())
+    first = list(range(80))
+    longer = [*first, *answer_to(first, 1), *range(500, 700)]
+    assert [reused(world, each) for each in (first, longer)] == [0, 80]
+    assert reused(world, [*first[:78], *range(800, 860)]) == 76
+    assert reused(world, [*longer, *answer_to(longer, 1), 1]) == len(longer)
 
 
 def test_more_checkpoints_cure_nothing_once_the_pages_are_returned() -> None:  # spec: PEER-3
