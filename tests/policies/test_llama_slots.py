@@ -70,7 +70,7 @@ def test_the_pool_brings_a_conversation_back_and_its_limit_takes_the_oldest() ->
 
 def test_what_a_slot_writes_is_not_written_into_the_pool() -> None:
     """A branch goes on from a checkpoint in the middle of a page that the pool holds, too."""
-    world = slots_world(small())
+    world = slots_world(small(ram_bytes=20_000))
     first = list(range(80))
     longer = [*first, *answer_to(first, 1), *range(500, 700)]
     assert [reused(world, each) for each in (first, longer)] == [0, 80]
