@@ -39,6 +39,7 @@ class VllmAligned(TreeDesign):
 
     keeps_endpoints = False
     keeps_dangling = True
+    keeps_copies = True
 
     def wanted_tokens(self, found: Found) -> Iterable[int]:
         """Where the same prompt would go on from, and where a branch was seen."""

@@ -104,14 +104,19 @@ class PrefixTree:
 
     Args:
         block_pages: Pages of one block.
+        keeps_copies: Whether a block that is computed again, while nobody reads it and no state can
+            be gone on from behind it, is held twice until the older copy's turn to go comes. (What
+            a published state lies on is never moved: OWN-6.)
 
     Attributes:
         idle_blocks: With pages and without a reader, the one released longest ago first.
         idle_states: Without a reader, likewise.
     """
 
-    def __init__(self, block_pages: int = 1) -> None:
+    def __init__(self, block_pages: int = 1, *, keeps_copies: bool = False) -> None:
         self.block_tokens = block_pages * PAGE_TOKENS
+        self._keeps_copies = keeps_copies
+        self._copies: dict[Block, None] = {}
         self.idle_blocks: OrderedDict[Block, None] = OrderedDict()
         self.idle_states: OrderedDict[KeptState, None] = OrderedDict()
         self._roots: dict[PromptIdentity, Block] = {}
@@ -165,7 +170,8 @@ class PrefixTree:
             block = block.parent
 
     def blocks(self) -> Iterator[Block]:
-        """All of them, roots included."""
+        """All of them, roots and older copies included."""
+        yield from self._copies
         waiting = list(self._roots.values())
         while waiting:
             block = waiting.pop()
@@ -221,10 +227,20 @@ class PrefixTree:
             end_tokens = parent.end_tokens + len(tokens)
             block = Block(parent=parent, tokens=tokens, end_tokens=end_tokens)
             parent.children[tokens] = block
+        if self._keeps_copies and block in self.idle_blocks and not _bears_a_state(block):
+            self._set_aside(block)
         if not block.pages:
             block.pages = pages
         self.lock(block)
         return block
+
+    def _set_aside(self, block: Block) -> None:
+        """Its pages stay in line where they stand, under a block that no prompt finds."""
+        copy = Block(parent=None, tokens=block.tokens, end_tokens=block.end_tokens)
+        copy.pages, block.pages, copy.stamp = block.pages, (), block.stamp
+        in_line = (copy if each is block else each for each in self.idle_blocks)
+        self.idle_blocks = OrderedDict.fromkeys(in_line)
+        self._copies[copy] = None
 
     def keep(self, state: KeptState) -> None:
         """A state that was not there."""
@@ -244,6 +260,7 @@ class PrefixTree:
         assert block.readers_count == 0, "a row is about to read it"
         pages, block.pages = block.pages, ()
         self.idle_blocks.pop(block, None)
+        self._copies.pop(block, None)
         self._prune(block)
         return pages
 
@@ -254,3 +271,14 @@ class PrefixTree:
                 return
             del block.parent.children[block.tokens]
             block = block.parent
+
+
+def _bears_a_state(block: Block) -> bool:
+    """Whether rows may go on from the block's end or from behind it."""
+    waiting = [block]
+    while waiting:
+        behind = waiting.pop()
+        if any(state.is_complete for state in behind.states.values()):
+            return True
+        waiting.extend(behind.children.values())
+    return False

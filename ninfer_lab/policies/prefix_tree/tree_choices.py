@@ -23,12 +23,14 @@ class TreeChoices:
         keeps_endpoints: Whether the state at a request's end is kept.
         keeps_dangling: Whether a state outlives the pages of its block.
         trims: Whether pages behind which no state is left go with the last one.
+        keeps_copies: Whether a block that was computed again is held twice for a while.
     """
 
     tree: PrefixTree
     keeps_endpoints = True
     keeps_dangling = False
     trims = False
+    keeps_copies = False
 
     def wanted_tokens(self, found: Found) -> Iterable[int]:
         """Frontiers of a prompt at which forwards end and a state is kept."""

@@ -78,7 +78,7 @@ class TreeDesign(TreeChoices, SynchronousDesign):
         pool: UnifiedPool | None = None,
     ) -> None:
         super().__init__(options, machine, granule_pages=block_pages)
-        self.tree = PrefixTree(block_pages)
+        self.tree = PrefixTree(block_pages, keeps_copies=self.keeps_copies)
         self.room = TreeRoom(self.ledger, self.tree, block_pages=block_pages, pool=pool)
         self._machine = machine
         self._running: dict[SequenceId, Running] = {}
