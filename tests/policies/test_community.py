@@ -73,6 +73,12 @@ def test_vllm_finds_the_last_block_end_and_a_branch_the_second_time() -> None:
     assert vllm_cached_tokens(settings, branches()) == (0, 3_840, 0, 1_920, 1_920, 3_840)
 
 
+def test_vllm_under_pressure_holds_blocks_twice_and_keeps_the_state_at_the_branch() -> None:
+    """As measured of vLLM 0.32 on a CPU with 24 blocks."""
+    settings = VllmSettings(block_tokens=384, blocks_count=24, chunk_tokens=8_192)
+    assert vllm_cached_tokens(settings, branches()) == (0, 3_840, 0, 1_920, 1_920, 1_920)
+
+
 @pytest.mark.parametrize(("blocks_count", "again_tokens"), [(60, 0), (90, 1_152)])
 def test_vllm_in_turns_over_its_capacity_finds_nothing(
     blocks_count: int, again_tokens: int

@@ -12,8 +12,11 @@ where its longest run of cached blocks ends, if that is deeper than any state (s
 keys and values and no state, is computed from the beginning, and leaves the state there for the
 second one.
 
-Left out: blocks of 16 tokens (a page here has 64), duplicates of a block that two requests compute
-at once, preemption (the whole output is promised), the offload to the CPU, speculative decoding.
+A block that is computed again is held twice, until the older copy's turn to go has come, unless
+somebody reads it or a state can be gone on from there.
+
+Left out: blocks of 16 tokens (a page here has 64), preemption (the whole output is promised), the
+offload to the CPU, speculative decoding.
 """
 
 from __future__ import annotations
