@@ -4,6 +4,7 @@ and a difference comes with how sure it is.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from itertools import pairwise
 
@@ -14,7 +15,7 @@ from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.engine.assembly import catalog_design
 from ninfer_lab.lab import designs
 from ninfer_lab.lab.compare_capacity import Capacity, setup
-from ninfer_lab.lab.compare_designs import Comparison, compare, known_tokens
+from ninfer_lab.lab.compare_designs import SAID_OF_MODELS, Comparison, compare, known_tokens
 from ninfer_lab.lab.compare_statistics import Interval, paired_table
 from ninfer_lab.lab.compare_workloads import BLOCK_TOKENS, Chats, chats
 from ninfer_lab.lab.traces.prompts import TracePrompts
@@ -88,13 +89,25 @@ def test_the_table_and_the_picture_have_every_run(compared: Comparison) -> None:
     assert "tensorrt-llm" in compared._repr_html_()
 
 
+def test_what_is_made_from_models_says_so(compared: Comparison) -> None:  # spec: PEER-2
+    assert str(compared).endswith(SAID_OF_MODELS)
+    assert SAID_OF_MODELS in compared._repr_html_()
+    assert compared.figure.get_supxlabel() == SAID_OF_MODELS
+    for name in designs.COMMUNITY:
+        said = sys.modules[designs.named(name).__module__].__doc__ or ""
+        assert "Source:" in said
+        assert "Left out:" in said
+
+
 def test_processes_change_nothing() -> None:
-    pytest.importorskip("joblib")
+    joblib = pytest.importorskip("joblib")
     trace = chats(2, SMALL)
     chosen = {"own": sglang_radix, "catalog": designs.CATALOG}
     alone = compare(trace, chosen, ROOMY, jobs=1)
     beside = compare(trace, chosen, ROOMY, jobs=2)
     assert alone == beside
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        assert compare(trace, chosen, ROOMY) == alone
     assert lab.compare is compare
 
 

@@ -1,5 +1,5 @@
-"""Random streams that share much, served by any design under every law, and held to the answers of
-no cache.
+"""Random streams that share much, served by any design under every law, with cancellations and with
+forwards that fail, and held to the answers of no cache.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ def hits_of_stream(seed: int, build: Callable[[Random, int], EngineWorld]) -> in
     """
     random = Random(seed)
     world = build(random, 1 + seed % 2)
+    world.machine.failing_forwards = {random.randrange(10, 100) for _ in range(3)}
     asked = {}
     for _ in range(16):
         prompt, output = random_prompt(random), random.choice((1, 5, 30))
