@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ninfer_lab.contract.errors import NinferLabError, OptionsError
+from ninfer_lab.contract.errors import NinferLabError
 from ninfer_lab.contract.recording_options import RecordingOptions
 from ninfer_lab.engine.assembly import ControllerFactory
 from ninfer_lab.lab.compare_capacity import Capacity, setup
+from ninfer_lab.lab.compare_runs import SAID_OF_MODELS, Compared, ComparedRun, run_of
 from ninfer_lab.lab.traces.reading import read_trace
 from ninfer_lab.lab.traces.replay import replay
 from ninfer_lab.lab.traces.replay_client import Replayed
@@ -33,74 +34,7 @@ if TYPE_CHECKING:
 Designs = Sequence[str] | Mapping[str, ControllerFactory | str]
 """Names of `lab.designs`; or designs, one's own among them, by the names they get in tables."""
 
-SAID_OF_MODELS = (
-    "Designs named after other engines are models made from public documents of the versions that"
-    " their modules name; they were not measured in one environment."
-)
-"""What every table and figure of them says (PEER-2)."""
-
 COMPARED_RECORDING = RecordingOptions(retained_events=2_000, remembered_tokens=1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
-    """One request under one design.
-
-    Attributes:
-        unit: The conversation it belongs to, or itself; what is drawn again in a bootstrap.
-        known_tokens: Tokens of its prompt, in whole blocks of the trace, that somebody had computed
-            before.
-        hit_tokens: Of these or of its answer's, what needed no forward; 0 where it was not served.
-        ttft_ns: `None` where it was not served.
-    """
-
-    unit: str
-    prompt_tokens: int
-    known_tokens: int
-    hit_tokens: int
-    ttft_ns: int | None
-
-    @property
-    def recomputed_tokens(self) -> int:
-        """Computed again though it had been computed before."""
-        return max(0, self.known_tokens - self.hit_tokens)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedRun:
-    """All requests of all traces under one design at one capacity.
-
-    Attributes:
-        held_bytes: What the design held when the last request had ended, mean over the traces.
-        failed_count: Requests that were not served.
-    """
-
-    design: str
-    capacity: Capacity
-    requests: tuple[Compared, ...]
-    held_bytes: int
-    failed_count: int
-
-    @property
-    def hit_tokens(self) -> int:
-        """Of all requests."""
-        return sum(each.hit_tokens for each in self.requests)
-
-    @property
-    def prompt_tokens(self) -> int:
-        """Of all requests."""
-        return sum(each.prompt_tokens for each in self.requests)
-
-    @property
-    def recomputed_tokens(self) -> int:
-        """Of all requests."""
-        return sum(each.recomputed_tokens for each in self.requests)
-
-    @property
-    def mean_ttft_ns(self) -> float:
-        """Of those that were served."""
-        served = [each.ttft_ns for each in self.requests if each.ttft_ns is not None]
-        return sum(served) / max(1, len(served))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -131,10 +65,7 @@ class Comparison:
         Raises:
             OptionsError: There is none.
         """
-        for each in self.runs:
-            if (each.design, each.capacity) == (design, capacity):
-                return each
-        raise OptionsError("design", found=design, legal=" or ".join(self.designs))
+        return run_of(self.runs, design, capacity)
 
     def paired(
         self, baseline: str, *, draws_count: int = 2_000, seed: int = 0
@@ -142,21 +73,21 @@ class Comparison:
         """Every other run against the baseline's at the same capacity, with 95 % intervals."""
         from ninfer_lab.lab.compare_statistics import paired
 
-        return paired(self, baseline, draws_count=draws_count, seed=seed)
+        return paired(self.runs, baseline, draws_count=draws_count, seed=seed)
 
     @property
     def table(self) -> pl.DataFrame:
         """One row per run."""
         from ninfer_lab.lab.compare_statistics import run_table
 
-        return run_table(self)
+        return run_table(self.runs)
 
     @property
     def figure(self) -> Picture:
         """Hits and time to first token by capacity, a line for each design."""
         from ninfer_lab.lab.compare_figures import by_capacity
 
-        return by_capacity(self)
+        return by_capacity(self.runs)
 
     def __repr__(self) -> str:
         return (
@@ -165,11 +96,17 @@ class Comparison:
         )
 
     def _repr_html_(self) -> str:
+        from ninfer_lab.lab.compare_statistics import whole_tables
+
         said = html.escape(f"{self!r}\n{SAID_OF_MODELS}")
-        return f"{self.table._repr_html_()}<pre>{said}</pre>"
+        with whole_tables():
+            return f"{self.table._repr_html_()}<pre>{said}</pre>"
 
     def __str__(self) -> str:
-        return f"{self.table}\n{SAID_OF_MODELS}"
+        from ninfer_lab.lab.compare_statistics import whole_tables
+
+        with whole_tables():
+            return f"{self.table}\n{SAID_OF_MODELS}"
 
 
 def compare(

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from ninfer_lab.lab.compare_capacity import Capacity
-from ninfer_lab.lab.compare_designs import ComparedRun, Comparison
+from ninfer_lab.lab.compare_runs import ComparedRun, run_of
 
 INTERVAL_PERCENT = 95
 
@@ -56,7 +56,7 @@ class Paired:
 
 
 def paired(
-    comparison: Comparison, baseline: str, *, draws_count: int, seed: int
+    runs: Sequence[ComparedRun], baseline: str, *, draws_count: int, seed: int
 ) -> tuple[Paired, ...]:
     """Every other run against the baseline's at the same capacity.
 
@@ -68,8 +68,8 @@ def paired(
         OptionsError: No design of that name was run.
     """
     found = []
-    for run in comparison.runs:
-        base = comparison.run(baseline, run.capacity)
+    for run in runs:
+        base = run_of(runs, baseline, run.capacity)
         if run is not base:
             found.append(_paired(run, base, draws_count=draws_count, seed=seed))
     return tuple(found)
@@ -111,7 +111,7 @@ def _interval(
     return Interval(scale * whole[above] / max(whole[below], 1.0), float(low), float(high))
 
 
-def run_table(comparison: Comparison) -> pl.DataFrame:
+def run_table(runs: Sequence[ComparedRun]) -> pl.DataFrame:
     """One row per run: what was spared, what was computed again, when the first token came, and
     what was held at the end.
     """
@@ -126,9 +126,14 @@ def run_table(comparison: Comparison) -> pl.DataFrame:
             "held_gib": round(run.held_bytes / 2**30, 2),
             "not_served": run.failed_count,
         }
-        for run in comparison.runs
+        for run in runs
     ]
     return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def whole_tables() -> pl.Config:
+    """While it is entered, tables are shown with every row."""
+    return pl.Config(tbl_rows=-1, tbl_cols=-1, fmt_str_lengths=80)
 
 
 def paired_table(found: Sequence[Paired]) -> pl.DataFrame:

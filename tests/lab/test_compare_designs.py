@@ -8,14 +8,16 @@ import sys
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from ninfer_lab import lab
 from ninfer_lab.contract.errors import OptionsError
-from ninfer_lab.engine.assembly import catalog_design
+from ninfer_lab.engine.assembly import ControllerFactory, catalog_design
 from ninfer_lab.lab import designs
 from ninfer_lab.lab.compare_capacity import Capacity, setup
-from ninfer_lab.lab.compare_designs import SAID_OF_MODELS, Comparison, compare, known_tokens
+from ninfer_lab.lab.compare_designs import Comparison, compare, known_tokens
+from ninfer_lab.lab.compare_runs import SAID_OF_MODELS
 from ninfer_lab.lab.compare_statistics import Interval, paired_table
 from ninfer_lab.lab.compare_workloads import BLOCK_TOKENS, Chats, chats
 from ninfer_lab.lab.traces.prompts import TracePrompts
@@ -83,7 +85,7 @@ def test_the_table_and_the_picture_have_every_run(compared: Comparison) -> None:
     assert compared.table.height == len(compared.runs)
     hits, waits = compared.figure.axes[:2]
     assert len(hits.lines) - 1 == len(waits.lines) == len(compared.designs)
-    shown = {line.get_label(): list(line.get_ydata()) for line in hits.lines}
+    shown = {line.get_label(): np.asarray(line.get_ydata()) for line in hits.lines}
     run = compared.run(designs.TENSORRT, ROOMY)
     assert shown[designs.TENSORRT][1] == pytest.approx(100 * run.hit_tokens / run.prompt_tokens)
     assert "tensorrt-llm" in compared._repr_html_()
@@ -102,7 +104,7 @@ def test_what_is_made_from_models_says_so(compared: Comparison) -> None:  # spec
 def test_processes_change_nothing() -> None:
     joblib = pytest.importorskip("joblib")
     trace = chats(2, SMALL)
-    chosen = {"own": sglang_radix, "catalog": designs.CATALOG}
+    chosen: dict[str, ControllerFactory | str] = {"own": sglang_radix, "catalog": designs.CATALOG}
     alone = compare(trace, chosen, ROOMY, jobs=1)
     beside = compare(trace, chosen, ROOMY, jobs=2)
     assert alone == beside

@@ -145,6 +145,16 @@ def test_sglang_finds_what_a_chunk_or_an_answer_ended_with() -> None:
     assert cached_tokens(sglang_radix, ROOMY, asked([talk, [*answered, 5, 6]])) == (0, 507)
 
 
+@pytest.mark.parametrize(("slots", "branch_tokens"), [(30, 1_536), (3, 0)])
+def test_sglang_with_more_chunks_than_slots_keeps_the_deepest(
+    slots: int, branch_tokens: int
+) -> None:
+    """Shallow states go first, and with them what any branch could have used (issue 36935)."""
+    options = replace(ROOMY, prefill_chunk_tokens=512, device_state_slots=slots)
+    first, _, branch, *_ = branches()
+    assert cached_tokens(sglang_radix, options, [first, branch]) == (0, branch_tokens)
+
+
 def test_sglang_evicts_an_inner_state_alone_and_a_leaf_as_a_whole() -> None:
     world = tree_world(sglang_radix, pages=40, extra_slots=3, context_pages=8, chunk_tokens=512)
     first, other = stream("first", 200), stream("other", 200)

@@ -4,6 +4,7 @@ else; the pool in main memory brings whole contents back.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -30,9 +31,8 @@ def slots_world(server: LlamaOptions, *, lanes: int = 1) -> EngineWorld:
     )
 
 
-def small(**changes: int | bool) -> LlamaOptions:
-    given = {"ram_bytes": 10_000, "checkpoints_count": 3, "small_batch_tokens": 40}
-    return LlamaOptions(**{**given, **changes})
+def small(ram_bytes: int = 10_000) -> LlamaOptions:
+    return LlamaOptions(ram_bytes=ram_bytes, checkpoints_count=3, small_batch_tokens=40)
 
 
 @pytest.mark.parametrize("ram_bytes", [0, 10_000])
@@ -81,10 +81,12 @@ def test_what_a_slot_writes_is_not_written_into_the_pool() -> None:
 def test_more_checkpoints_cure_nothing_once_the_pages_are_returned() -> None:  # spec: PEER-3
     first, title = list(range(200)), list(range(500, 540))
     for checkpoints_count in (1, 32):
-        server = small(ram_bytes=0, checkpoints_count=checkpoints_count, clears_at_entry=True)
+        server = replace(
+            small(ram_bytes=0), checkpoints_count=checkpoints_count, clears_at_entry=True
+        )
         world = slots_world(server)
         assert [reused(world, each) for each in (first, first, title, first)] == [0] * 4
-    alive = slots_world(small(ram_bytes=0, checkpoints_count=1))
+    alive = slots_world(replace(small(ram_bytes=0), checkpoints_count=1))
     assert [reused(alive, each) for each in (first, first)] == [0, 196]
 
 
