@@ -133,7 +133,7 @@ def run_table(runs: Sequence[ComparedRun]) -> pl.DataFrame:
 
 def whole_tables() -> pl.Config:
     """While it is entered, tables are shown with every row."""
-    return pl.Config(tbl_rows=-1, tbl_cols=-1, fmt_str_lengths=80)
+    return pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=160, fmt_str_lengths=80)
 
 
 def paired_table(found: Sequence[Paired]) -> pl.DataFrame:
