@@ -23,7 +23,7 @@ from ninfer_lab.lab.traces.reading import read_trace
 from ninfer_lab.lab.traces.replay import replay
 from ninfer_lab.lab.traces.replay_client import Replayed
 from ninfer_lab.lab.traces.replay_world import ReplayWorld, dense_27b
-from ninfer_lab.lab.traces.trace import Trace
+from ninfer_lab.lab.traces.trace import BlockIds, Trace
 
 if TYPE_CHECKING:
     import polars as pl
@@ -234,18 +234,32 @@ def _in_parallel(tasks: Sequence[_Task], jobs: int | None) -> list[_Part]:
 
 def known_tokens(trace: Trace, limit_requests: int | None = None) -> tuple[int, ...]:
     """How much of each prompt was known already, in whole blocks: what a cache without end and with
-    a state everywhere would spare.
+    a state everywhere would spare. An answer is known as far as the next prompt shows it.
     """
-    seen: dict[int, dict[int, object]] = {}
+    seen: _Known = {}
     known = []
     for request in trace.requests[:limit_requests]:
-        node, shared_count, is_new = seen, 0, False
-        for id in request.blocks:
-            is_new = is_new or id not in node
-            shared_count += not is_new
-            node = node.setdefault(id, {})  # type: ignore[assignment]
+        shared_count = _learn(seen, request.blocks)
         known.append(min(shared_count * trace.block_tokens, max(0, request.input_tokens - 1)))
+        if request.followed_by is not None:
+            told_tokens = request.input_tokens + request.output_tokens
+            follower = trace.requests[request.followed_by]
+            _learn(seen, follower.blocks.between(0, told_tokens // trace.block_tokens))
     return tuple(known)
+
+
+_Known = dict[int, "_Known"]
+"""Blocks that came behind a beginning, by id."""
+
+
+def _learn(seen: _Known, blocks: BlockIds) -> int:
+    """Enters blocks; how many of them, from the first on, were there."""
+    shared_count, is_new = 0, False
+    for id in blocks:
+        is_new = is_new or id not in seen
+        shared_count += not is_new
+        seen = seen.setdefault(id, {})
+    return shared_count
 
 
 def _compared(trace_ordinal: int, replayed: Replayed, known: int) -> Compared:

@@ -141,21 +141,23 @@ def test_what_holds_no_context_is_refused() -> None:
 
 
 def test_known_is_the_longest_beginning_that_came_before() -> None:
-    def asked(*ids: int) -> TraceRequest:
+    def asked(*ids: int, followed_by: int | None = None) -> TraceRequest:
         return TraceRequest(
             line=1,
             arrival_ns=0,
             input_tokens=16 * len(ids),
-            output_tokens=1,
+            output_tokens=16,
             blocks=BlockIds.of(ids),
             conversation=None,
-            followed_by=None,
+            followed_by=followed_by,
         )
 
     requests = (asked(1, 2, 3), asked(1, 2, 9, 3), asked(2, 3), asked(1, 2, 9), asked(1, 2, 3, 4))
     trace = Trace(name="by hand", block_tokens=16, requests=requests)
     assert known_tokens(trace) == (0, 32, 0, 47, 48)
     assert known_tokens(trace, 2) == (0, 32)
+    talk = (asked(5, 6, followed_by=1), asked(5, 6, 7, 8))
+    assert known_tokens(replace(trace, requests=talk)) == (0, 48), "its answer was block 7"
 
 
 def test_chats_are_drawn_from_their_seed_and_go_on_as_told() -> None:
