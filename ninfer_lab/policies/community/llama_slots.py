@@ -215,7 +215,7 @@ class LlamaSlots(SynchronousDesign):
                 self._contents.release(content)
             running = _Running(checkpoints=[], lent=None, wanted=wanted, is_caching=True)
             return RowStart(captures_tokens=captures_tokens), running
-        self._make_room(1, slots=1)
+        self._make_room(0, slots=1)
         kept = [each for each in content.checkpoints if each.frontier_tokens <= at.frontier_tokens]
         if at not in kept and at.frontier_tokens >= near_tokens:
             kept = [*kept, at][max(0, len(kept) + 1 - self._checkpoints_count) :]
@@ -241,6 +241,8 @@ class LlamaSlots(SynchronousDesign):
         covered = pages_of_tokens(frontier_tokens)
         pages = content.pages[:covered]
         self._contents.release_pages(content.pages[covered:])
+        if frontier_tokens % PAGE_TOKENS and self._contents.is_shared(pages[-1]):
+            self._make_room(1, slots=0)
         if frontier_tokens % PAGE_TOKENS and self._contents.is_shared(pages[-1]):
             (own,) = self.ledger.pages.take(1)
             self._machine.copy_pages([PageCopy(source=pages[-1], destination=own)])
