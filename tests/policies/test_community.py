@@ -61,6 +61,26 @@ def branches() -> list[PeerRequest]:
     return asked([first, first, *forks, first + stream("more", 200)])
 
 
+def side_requests() -> list[PeerRequest]:
+    """A conversation, a title by a prompt of its own between its turns, and one behind it all."""
+    found: list[PeerRequest] = []
+    history: list[int] = []
+
+    def ask(new: int, answer: int, *, behind: list[int]) -> list[int]:
+        prompt = [*behind, *stream(f"said {len(found)}", new)]
+        found.append(PeerRequest(prompt=prompt, answer=(0,) * answer))
+        return [*prompt, *found[-1].answer]
+
+    history = ask(1_000, 30, behind=history)
+    history = ask(40, 30, behind=history)
+    ask(42, 10, behind=[])
+    history = ask(40, 30, behind=history)
+    ask(31, 10, behind=history)
+    for new in (40, 400, 40):
+        history = ask(new, 30, behind=history)
+    return found
+
+
 def cyclic(conversations: int, tokens: int) -> list[PeerRequest]:
     return asked([stream(f"chat {each}", tokens) for each in range(conversations)] * 2)
 
@@ -86,6 +106,19 @@ def test_vllm_in_turns_over_its_capacity_finds_nothing(
     settings = VllmSettings(block_tokens=384, blocks_count=blocks_count, chunk_tokens=8_192)
     found = vllm_cached_tokens(settings, cyclic(12, 1_500))
     assert found == (0,) * 12 + (again_tokens,) * 12
+
+
+def test_what_was_measured_of_a_conversation_with_titles() -> None:  # spec: PEER-2
+    """Of vLLM 0.32 on a CPU and of a llama.cpp server (b11549), the same stream of tokens."""
+    vllm = VllmSettings(block_tokens=384, blocks_count=2_730, chunk_tokens=8_192)
+    assert vllm_cached_tokens(vllm, side_requests()) == (0, 768, 0, 768, 768, 1_152, 1_152, 1_536)
+    llama = LlamaSettings(context_tokens=4_608)
+    found = llama_cached_tokens(llama, side_requests())
+    assert found == (0, 1_029, 0, 1_099, 1_169, 1_169, 1_239, 1_669)
+    without_pool = llama_cached_tokens(replace(llama, ram_bytes=0), side_requests())
+    assert without_pool == (0, 1_029, 0, 0, 1_169, 1_169, 1_239, 1_669)
+    two_slots = llama_cached_tokens(replace(llama, ram_bytes=0, slots_count=2), side_requests())
+    assert two_slots == found
 
 
 def test_vllm_never_finds_a_prefix_shorter_than_a_block() -> None:
