@@ -90,10 +90,9 @@ class Comparison:
         return by_capacity(self.runs)
 
     def __repr__(self) -> str:
-        return (
-            f"<Comparison of {len(self.designs)} designs at {len(self.capacities)} capacities over"
-            f" {', '.join(self.traces)}>"
-        )
+        many = len(self.capacities)
+        at = f"{many} capacities" if many > 1 else str(self.capacities[0])
+        return f"<Comparison of {len(self.designs)} designs at {at} over {', '.join(self.traces)}>"
 
     def _repr_html_(self) -> str:
         from ninfer_lab.lab.compare_statistics import whole_tables
