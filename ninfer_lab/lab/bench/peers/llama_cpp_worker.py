@@ -1,0 +1,80 @@
+"""What does llama.cpp's server reuse on one stream? Runs by itself where xllamacpp is installed,
+and imports nothing of this project.
+
+Reads a job (GGUF file, settings, prompts) from the file that is its first argument, and writes what
+the server said of each request into the second. Does not know why anything is asked.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+FORCED = 1e5
+"""Added to the logit of a forced token: no other is drawn."""
+
+
+def main(job_file: Path, answer_file: Path) -> None:
+    """Serves the job's requests one after the other."""
+    job = json.loads(job_file.read_text())
+    settings: dict[str, Any] = job["settings"]
+    import xllamacpp
+
+    params = xllamacpp.CommonParams()
+    params.model.path = job["checkpoint"]
+    params.warmup = False
+    params.fit_params = False  # takes the sizes that are said, not those that fit a device
+    params.n_parallel = settings["slots_count"]
+    params.n_ctx = settings["slots_count"] * settings["context_tokens"]
+    params.cache_ram_mib = settings["ram_pool_mib"]
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = job["threads"]
+    params.verbosity = 0
+    server = xllamacpp.Server(params)
+    served = [_served(server, request, job["vocabulary"]) for request in job["requests"]]
+    answer = {"version": xllamacpp.__version__, "facts": _facts(params), "requests": served}
+    answer_file.write_text(json.dumps(answer))
+
+
+def _served(server: Any, request: dict[str, Any], vocabulary: list[str]) -> dict[str, Any]:
+    forced = request["answer_token"]
+    asked = {
+        "prompt": request["prompt"],
+        "n_predict": request["answer_tokens"],
+        "temperature": 0.0,
+        "ignore_eos": True,
+        "cache_prompt": True,
+        "logit_bias": [] if forced is None else [[forced, FORCED]],
+    }
+    said = server.handle_completions(asked)
+    said = said if isinstance(said, dict) else json.loads(said)
+    if "timings" not in said:
+        raise RuntimeError(f"llama.cpp refused a request: {str(said)[:500]}")
+    return {
+        "cached_tokens": said["timings"]["cache_n"],
+        "first_token": _first_token(said["choices"][0]["text"], vocabulary),
+    }
+
+
+def _first_token(text: str, vocabulary: list[str]) -> int:
+    """The token that a text begins with; the longest, for `t1` begins `t12`, too."""
+    fitting = [token for token, word in enumerate(vocabulary) if text.startswith(word)]
+    return max(fitting, key=lambda token: len(vocabulary[token]))
+
+
+def _facts(params: Any) -> dict[str, Any]:
+    """Settings that were left as the library has them."""
+    return {
+        "checkpoints_per_slot": params.n_ctx_checkpoints,
+        "checkpoint_spacing_tokens": params.checkpoint_min_step,
+        "batch_tokens": params.n_batch,
+        "physical_batch_tokens": params.n_ubatch,
+        "slot_similarity": round(params.slot_prompt_similarity, 6),
+        "keeps_idle_slots": params.cache_idle_slots,
+        "unified_kv": params.kv_unified,
+    }
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
