@@ -115,9 +115,10 @@ class PeersCommand:
                     continue
                 answer = bench.measure(run)
                 if isinstance(answer, PeerAbsent):
-                    # What does not start once will not start the next time.
-                    lost.add(run.peer)
-                    say(str(answer))
+                    # What has never started will not start the next time.
+                    if run.peer.value not in versions:
+                        lost.add(run.peer)
+                    say(f"{run}: {answer.reason}")
                     continue
                 versions[run.peer.value], found = answer
                 measured.append(found)

@@ -32,12 +32,17 @@ def main(job_file: Path, answer_file: Path) -> None:
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = job["threads"]
     params.verbosity = 0
     server = xllamacpp.Server(params)
-    served = [_served(server, request, job["vocabulary"]) for request in job["requests"]]
+    served = [answer_of(server, request, job["vocabulary"]) for request in job["requests"]]
     answer = {"version": xllamacpp.__version__, "facts": _facts(params), "requests": served}
     answer_file.write_text(json.dumps(answer))
 
 
-def _served(server: Any, request: dict[str, Any], vocabulary: list[str]) -> dict[str, Any]:
+def answer_of(server: Any, request: dict[str, Any], vocabulary: list[str]) -> dict[str, Any]:
+    """One request's counts.
+
+    Raises:
+        RuntimeError: The server refused it.
+    """
     forced = request["answer_token"]
     asked = {
         "prompt": request["prompt"],
@@ -53,11 +58,11 @@ def _served(server: Any, request: dict[str, Any], vocabulary: list[str]) -> dict
         raise RuntimeError(f"llama.cpp refused a request: {str(said)[:500]}")
     return {
         "cached_tokens": said["timings"]["cache_n"],
-        "first_token": _first_token(said["choices"][0]["text"], vocabulary),
+        "first_token": first_token_of(said["choices"][0]["text"], vocabulary),
     }
 
 
-def _first_token(text: str, vocabulary: list[str]) -> int:
+def first_token_of(text: str, vocabulary: list[str]) -> int:
     """The token that a text begins with; the longest, for `t1` begins `t12`, too."""
     fitting = [token for token, word in enumerate(vocabulary) if text.startswith(word)]
     return max(fitting, key=lambda token: len(vocabulary[token]))

@@ -11,8 +11,9 @@ import json
 import os
 import subprocess
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ninfer_lab.contract.numerics import ModelDtype
@@ -29,11 +30,12 @@ from ninfer_lab.lab.bench.peers.runs import GEOMETRY, Peer, PeerRun
 from ninfer_lab.lab.bench.peers.streams import Stream, stream_named
 
 _ROOM = Path(__file__).parent
-_WORKERS = {
-    Peer.VLLM: _ROOM / "vllm_worker.py",
-    Peer.LLAMA_CPP: _ROOM / "llama_cpp_worker.py",
-}
-_VLLM_ENVIRONMENT = {
+WORKERS: Mapping[Peer, Path] = MappingProxyType(
+    {Peer.VLLM: _ROOM / "vllm_worker.py", Peer.LLAMA_CPP: _ROOM / "llama_cpp_worker.py"}
+)
+"""The script that asks each engine, by itself."""
+
+VLLM_ENVIRONMENT = {
     "PYTHONPATH": str(_ROOM / "stand_ins"),
     "HF_HUB_OFFLINE": "1",
     "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB; the blocks are said apart, and are fewer
@@ -42,6 +44,7 @@ _VLLM_ENVIRONMENT = {
     "VLLM_LOGGING_LEVEL": "ERROR",
     "VLLM_NO_USAGE_STATS": "1",
 }
+"""What vLLM must find set before it is imported; the stand-ins are on its path alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,12 +83,14 @@ class PeerBench:
         checkpoint: What they serve.
         scratch: For job and answer.
         thread_count: With which they compute.
+        workers: The script of each engine.
     """
 
     python: Path
     checkpoint: PeerCheckpoint
     scratch: Path
     thread_count: int
+    workers: Mapping[Peer, Path] = field(default_factory=lambda: WORKERS)
 
     def measure(self, run: PeerRun) -> tuple[str, MeasuredRun] | PeerAbsent:
         """Starts the engine, sends the stream, and reads what it counted.
@@ -98,7 +103,7 @@ class PeerBench:
         answer.unlink(missing_ok=True)
         job.write_text(json.dumps(self._job(run, stream)))
         done = subprocess.run(  # noqa: S603  (the interpreter that was just set up)
-            [str(self.python), str(_WORKERS[run.peer]), str(job), str(answer)],
+            [str(self.python), str(self.workers[run.peer]), str(job), str(answer)],
             env=self._environment(run.peer),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -129,7 +134,7 @@ class PeerBench:
     def _environment(self, peer: Peer) -> Mapping[str, str]:
         threads = {"OMP_NUM_THREADS": str(self.thread_count), "OMP_WAIT_POLICY": "PASSIVE"}
         inherited = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
-        own = _VLLM_ENVIRONMENT if peer is Peer.VLLM else {}
+        own = VLLM_ENVIRONMENT if peer is Peer.VLLM else {}
         return inherited | threads | own
 
 

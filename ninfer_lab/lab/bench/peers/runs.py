@@ -90,15 +90,22 @@ class PeerRun:
         return f"{self.peer.value}, {self.settings}: {self.stream}"
 
 
-_CONTEXT_TOKENS = 4_608
+_CONTEXT_TOKENS = {"branches": 4_608}
+_SHORTER_CONTEXT_TOKENS = 2_048
+"""Of every other stream; a small pool does not start with room for a longer one."""
+
 _ROOMY_BLOCKS = 256
 _DEFAULT_POOL_MIB = 8_192
+
+
+def _context_tokens(stream: str) -> int:
+    return _CONTEXT_TOKENS.get(stream, _SHORTER_CONTEXT_TOKENS)
 
 
 def _vllm(stream: str, *blocks_counts: int) -> tuple[PeerRun, ...]:
     return tuple(
         PeerRun(
-            settings=VllmSettings(blocks_count=count, context_tokens=_CONTEXT_TOKENS),
+            settings=VllmSettings(blocks_count=count, context_tokens=_context_tokens(stream)),
             stream=stream,
         )
         for count in blocks_counts
@@ -109,7 +116,7 @@ def _llama_cpp(stream: str, *slots_and_pools: tuple[int, int]) -> tuple[PeerRun,
     return tuple(
         PeerRun(
             settings=LlamaCppSettings(
-                slots_count=slots, context_tokens=_CONTEXT_TOKENS, ram_pool_mib=pool_mib
+                slots_count=slots, context_tokens=_context_tokens(stream), ram_pool_mib=pool_mib
             ),
             stream=stream,
         )
@@ -121,9 +128,9 @@ RUNS: tuple[PeerRun, ...] = (
     *_vllm("first-tokens", _ROOMY_BLOCKS),
     *_vllm("branches", _ROOMY_BLOCKS, 24),
     *_vllm("side-requests", _ROOMY_BLOCKS, 14),
-    *_vllm("edits", _ROOMY_BLOCKS),
+    *_vllm("edits", _ROOMY_BLOCKS, 14),
     *_vllm("long-answers", _ROOMY_BLOCKS),
-    *_vllm("cycle", 60, 72, 84, 96),
+    *_vllm("cycle", 60, 72, 84),
     *_llama_cpp("first-tokens", (1, _DEFAULT_POOL_MIB)),
     *_llama_cpp("branches", (1, _DEFAULT_POOL_MIB), (1, 0), (2, 0)),
     *_llama_cpp("side-requests", (1, _DEFAULT_POOL_MIB), (1, 0), (2, 0)),
