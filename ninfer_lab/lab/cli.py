@@ -154,14 +154,15 @@ def peers(
     ] = None,
     threads: Annotated[int, typer.Option(min=1, help="With which an engine computes.")] = 2,
     kept: Annotated[
-        bool, typer.Option("--kept", help="Only print the table of what was measured before.")
+        bool,
+        typer.Option("--kept", help="Only print what was measured before, beside models of today."),
     ] = False,
 ) -> None:
     """Run vLLM and llama.cpp on the same requests and print what each reuses."""
-    from ninfer_lab.lab.bench.peers.command import PeersCommand, kept_table
+    from ninfer_lab.lab.bench.peers.command import PeersCommand, show_kept
 
     if kept:
-        typer.echo(kept_table())
+        show_kept(typer.echo)
         return
     command = PeersCommand(
         folder=environment.absolute(),

@@ -1,7 +1,7 @@
 """What does `ninfer-lab peers` do?
 
 Owns the order: install the engines, measure run by run with a line for each, print the table, and
-keep a whole measurement in `datasets/peers`. Without `measure` it prints the table of what is kept.
+keep a whole measurement in `datasets/peers`; or print the table of what is kept there.
 Does not know how an engine is installed or asked, nor how the table reads.
 """
 
@@ -77,11 +77,12 @@ class PeersCommand:
         if found is None:
             say("no engine could be asked: nothing is measured, and what is kept stays as it is")
             return
-        say("\n" + render(found))
+        text = render(found)
+        say("\n" + text)
         if len(found.runs) == len(RUNS):
             KEPT_FILE.parent.mkdir(exist_ok=True)
             found.write(KEPT_FILE)
-            write_table(found)
+            write_into(README, text, marks=(BEGIN_MARK, END_MARK))
             say(f"kept in {KEPT_FILE.relative_to(ROOT)}")
 
     def _chosen(self) -> list[PeerRun]:
@@ -135,18 +136,17 @@ class PeersCommand:
         )
 
 
-def kept_table() -> str:
-    """The table of what is kept, our side of it computed anew.
+def show_kept(say: Callable[[str], None]) -> None:
+    """Prints the table of what is kept, our side of it computed anew.
 
     Raises:
         MeasuredError: Nothing is kept here, or it cannot be read.
+
+    Effects: the table in the README of `datasets/peers` is replaced.
     """
-    return render(read_measurements(KEPT_FILE))
-
-
-def write_table(found: Measurements) -> bool:
-    """Puts the table between its marks in the README of `datasets/peers`."""
-    return write_into(README, render(found), marks=(BEGIN_MARK, END_MARK))
+    text = render(read_measurements(KEPT_FILE))
+    say(text)
+    write_into(README, text, marks=(BEGIN_MARK, END_MARK))
 
 
 def _cpu() -> str:
