@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 
 from ninfer_lab.contract.clock import VirtualClock
 from ninfer_lab.contract.options import PAGE_TOKENS, EngineOptions, RequestOptions, pages_of_tokens
-from ninfer_lab.contract.prompt import TokenPrompt
+from ninfer_lab.contract.prompt import ChatPrompt, Message, PromptInput, TokenPrompt
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.engine.assembly import ControllerFactory
+from ninfer_lab.frontend.prepared_prompt import Frontend
 from ninfer_lab.lab.token_sources import ScriptedTokens
 from ninfer_lab.lab.traces.replay_world import ReplayWorld, dense_27b
 from ninfer_lab.policies.community.llama_slots import LlamaOptions, llama_slots
@@ -28,11 +29,20 @@ class PeerRequest:
 
     Attributes:
         prompt: Token ids.
+        messages: What the prompt says, where it is a chat that the engine was sent as such.
         answer: What the engine answered, token for token; at least one.
     """
 
     prompt: Sequence[int]
     answer: Sequence[int]
+    messages: tuple[Message, ...] = ()
+
+    @property
+    def input(self) -> PromptInput:
+        """As it is submitted."""
+        if self.messages:
+            return ChatPrompt(messages=self.messages)
+        return TokenPrompt(tokens=TokenSpan(self.prompt))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,9 +113,14 @@ class LlamaSettings:
 
 
 def llama_cached_tokens(
-    settings: LlamaSettings, requests: Sequence[PeerRequest]
+    settings: LlamaSettings, requests: Sequence[PeerRequest], *, frontend: Frontend | None = None
 ) -> tuple[int, ...]:
     """What llama.cpp will report as cached, request by request.
+
+    Args:
+        settings: Of the server.
+        requests: As they were sent.
+        frontend: Reads chats; without one there are none.
 
     Raises:
         OptionsError: Settings that do not hold the longest request.
@@ -134,9 +149,8 @@ def llama_cached_tokens(
         kv_page_bytes=settings.token_bytes * PAGE_TOKENS,
         state_image_bytes=settings.state_bytes,
     )
-    return cached_tokens(
-        llama_slots(server), options, requests, world=replace(world, device=device)
-    )
+    world = replace(world, device=device, frontend=frontend or Frontend())
+    return cached_tokens(llama_slots(server), options, requests, world=world)
 
 
 def cached_tokens(
@@ -151,25 +165,20 @@ def cached_tokens(
     Args:
         design: Any.
         options: The engine's.
-        world: On whose machine; it moves no count of a design that asks no price.
+        world: On whose machine; it moves no count of a design that asks no price. Its frontend
+            reads chats as the engine in question does.
 
     Raises:
         OptionsError: Options that cannot hold one request.
+        PromptError: A chat, and a frontend that reads none.
     """
     found = dense_27b() if world is None else world
     tokens = ScriptedTokens()
     reused = []
-    with ReplayWorld(
-        name=found.name,
-        geometry=found.geometry,
-        device=found.device,
-        options=options,
-        design=design,
-        belief=found.belief,
-    ).engine(tokens, VirtualClock()) as engine:
+    with replace(found, options=options, design=design).engine(tokens, VirtualClock()) as engine:
         for asked in requests:
             request = engine.submit(
-                TokenPrompt(tokens=TokenSpan(asked.prompt)),
+                asked.input,
                 RequestOptions(max_output_tokens=len(asked.answer), stop_at_end_token=False),
             )
             tokens.script(request, prompt_tokens=len(asked.prompt), answer=asked.answer)

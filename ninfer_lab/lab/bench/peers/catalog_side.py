@@ -17,7 +17,7 @@ from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.ids import SessionKey
 from ninfer_lab.contract.numerics import ModelDtype
 from ninfer_lab.contract.options import PAGE_TOKENS, EngineOptions, RequestOptions, pages_of_tokens
-from ninfer_lab.contract.prompt import TokenPrompt
+from ninfer_lab.contract.prompt import ChatPrompt, PromptInput, TokenPrompt
 from ninfer_lab.contract.shared_prefix import SharedPrefixHints
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.cost.decode_timing import RTX_5090_27B, decode_timing
@@ -26,7 +26,8 @@ from ninfer_lab.cost.preset_file import shipped_presets
 from ninfer_lab.cost.presets import GENERIC, resolve_cost_model
 from ninfer_lab.lab.bench.peers.measured import MeasuredRun
 from ninfer_lab.lab.bench.peers.runs import GEOMETRY, MIB, LlamaCppSettings, VllmSettings
-from ninfer_lab.lab.bench.peers.streams import ANSWER_TOKEN, Stream, stream_named
+from ninfer_lab.lab.bench.peers.streams import PeerRequest, Stream, stream_named
+from ninfer_lab.lab.bench.peers.vocabulary import chat_frontend
 from ninfer_lab.lab.token_sources import ScriptedTokens
 from ninfer_lab.lab.traces.replay_world import ReplayWorld
 from ninfer_lab.models.qwen3_5.measurement import (
@@ -129,12 +130,8 @@ def catalog_cached_tokens(stream: Stream, memory: PeerMemory) -> tuple[int, ...]
                 session_key=SessionKey(asked.session),
                 stop_at_end_token=False,
             )
-            prompt = TokenPrompt(
-                tokens=TokenSpan(asked.prompt), anchor_prompt_end=True, hints=_HINTS
-            )
-            request = engine.submit(prompt, options)
-            answer = (ANSWER_TOKEN,) * asked.answer_tokens
-            tokens.script(request, prompt_tokens=len(asked.prompt), answer=answer)
+            request = engine.submit(_input(asked), options)
+            tokens.script(request, prompt_tokens=len(asked.prompt), answer=asked.answer)
             reused.append(engine.run(request).log.prefix_cache_hit_tokens)
     return tuple(reused)
 
@@ -142,6 +139,12 @@ def catalog_cached_tokens(stream: Stream, memory: PeerMemory) -> tuple[int, ...]
 def catalog_beside(measured: MeasuredRun) -> tuple[int, ...]:
     """The catalog engine on the stream and with the memory of a measured run."""
     return catalog_cached_tokens(stream_named(measured.run.stream), memory_of(measured))
+
+
+def _input(asked: PeerRequest) -> PromptInput:
+    if asked.messages:
+        return ChatPrompt(messages=asked.messages)
+    return TokenPrompt(tokens=TokenSpan(asked.prompt), anchor_prompt_end=True, hints=_HINTS)
 
 
 def _world(options: EngineOptions, image_bytes: int) -> ReplayWorld:
@@ -157,5 +160,10 @@ def _world(options: EngineOptions, image_bytes: int) -> ReplayWorld:
         state_image_bytes=image_bytes,
     )
     return ReplayWorld(
-        name="peers", geometry=GEOMETRY, device=device, options=options, belief=belief
+        name="peers",
+        geometry=GEOMETRY,
+        device=device,
+        options=options,
+        belief=belief,
+        frontend=chat_frontend(),
     )

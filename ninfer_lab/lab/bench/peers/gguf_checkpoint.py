@@ -2,9 +2,8 @@
 
 Owns the names and facts of its architecture `qwen35`, the three changes of values that it expects
 (one is added to the norms that multiply by 1 + w; the decay is stored as `-exp(A_log)`; the taps of
-the convolution lose an empty dimension), and a vocabulary of one token per printable character, so
-that chats are counted in characters and token prompts are taken as they are.
-Does not know the container (`gguf`).
+the convolution lose an empty dimension).
+Does not know the container (`gguf`), nor what a token means (`vocabulary`).
 Source: llama.cpp's public conversion of Qwen3.5; tried with xllamacpp 2026.10.11549, whose greedy
 tokens agree with transformers'.
 """
@@ -12,12 +11,12 @@ tokens agree with transformers'.
 from __future__ import annotations
 
 import re
-import string
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ninfer_lab.contract.errors import CheckpointError
 from ninfer_lab.lab.bench.peers.gguf import Fact, GgufFile, GgufTensor, Int32, write_gguf
+from ninfer_lab.lab.bench.peers.vocabulary import vocabulary_of
 from ninfer_lab.models.qwen3_5.config import ModelGeometry, read_geometry
 from ninfer_lab.models.qwen3_5.weights import read_tensors
 
@@ -59,9 +58,6 @@ _ONE_IS_ADDED = ("layernorm.weight", "_norm.weight", "model.norm.weight")
 
 _FULL_EVERY_LAYERS = 4
 _NORMAL_TOKEN = 1
-_CHARACTERS = string.digits + string.ascii_letters + string.punctuation
-# In a byte-level vocabulary a space and a line feed are written as two letters that are not ASCII.
-_SPACE_AND_LINE_FEED = "\u0120\u010a"
 
 
 def save_gguf(folder: Path, path: Path) -> None:
@@ -106,14 +102,6 @@ def gguf_name(name: str) -> str:
     return f"blk.{layer[1]}.{part}"
 
 
-def vocabulary_of(geometry: ModelGeometry) -> list[str]:
-    """The word of each token: printable characters first, then `t` and its number."""
-    tokens = [f"t{number}" for number in range(geometry.vocab_size)]
-    letters = _SPACE_AND_LINE_FEED + _CHARACTERS
-    tokens[: len(letters)] = letters
-    return tokens
-
-
 def facts_of(geometry: ModelGeometry) -> dict[str, Fact]:
     """What the file says of the model and of its vocabulary."""
     value_channels = geometry.linear_value_dim * geometry.linear_value_head_count
@@ -143,7 +131,7 @@ def facts_of(geometry: ModelGeometry) -> dict[str, Fact]:
         **{f"{ARCHITECTURE}.{key}": fact for key, fact in model.items()},
         "tokenizer.ggml.model": "gpt2",
         "tokenizer.ggml.pre": "qwen2",
-        "tokenizer.ggml.tokens": vocabulary_of(geometry),
+        "tokenizer.ggml.tokens": vocabulary_of(geometry.vocab_size),
         "tokenizer.ggml.token_type": [Int32(_NORMAL_TOKEN)] * geometry.vocab_size,
         # At least one is asked for; this one never happens, for nothing is merged into its halves.
         "tokenizer.ggml.merges": [f"t{geometry.vocab_size - 2} 0"],

@@ -30,6 +30,8 @@ def main(job_file: Path, answer_file: Path) -> None:
     params.n_ctx = settings["slots_count"] * settings["context_tokens"]
     params.cache_ram_mib = settings["ram_pool_mib"]
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = job["threads"]
+    params.chat_template = "chatml"
+    params.use_jinja = True
     params.verbosity = 0
     server = xllamacpp.Server(params)
     served = [answer_of(server, request, job["vocabulary"]) for request in job["requests"]]
@@ -45,20 +47,28 @@ def answer_of(server: Any, request: dict[str, Any], vocabulary: list[str]) -> di
     """
     forced = request["answer_token"]
     asked = {
-        "prompt": request["prompt"],
-        "n_predict": request["answer_tokens"],
+        "max_tokens": request["answer_tokens"],
         "temperature": 0.0,
         "ignore_eos": True,
         "cache_prompt": True,
         "logit_bias": [] if forced is None else [[forced, FORCED]],
     }
-    said = server.handle_completions(asked)
+    messages = request.get("messages")
+    if messages:
+        said = server.handle_chat_completions(asked | {"messages": messages})
+    else:
+        said = server.handle_completions(asked | {"prompt": request["prompt"]})
     said = said if isinstance(said, dict) else json.loads(said)
     if "timings" not in said:
         raise RuntimeError(f"llama.cpp refused a request: {str(said)[:500]}")
+    found_tokens = said["usage"]["prompt_tokens"]
+    if found_tokens != len(request["prompt"]):
+        raise RuntimeError(f"llama.cpp reads {found_tokens} tokens, not {len(request['prompt'])}")
+    choice = said["choices"][0]
+    text = choice["message"]["content"] if messages else choice["text"]
     return {
         "cached_tokens": said["timings"]["cache_n"],
-        "first_token": first_token_of(said["choices"][0]["text"], vocabulary),
+        "first_token": first_token_of(text, vocabulary),
     }
 
 

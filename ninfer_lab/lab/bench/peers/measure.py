@@ -24,10 +24,11 @@ from ninfer_lab.engine.assembly import TorchParts, assemble_torch
 from ninfer_lab.frontend.prepared_prompt import Frontend
 from ninfer_lab.lab.bench.checkpoints import SEED
 from ninfer_lab.lab.bench.peers.environment import PeerAbsent, last_words
-from ninfer_lab.lab.bench.peers.gguf_checkpoint import save_gguf, vocabulary_of
+from ninfer_lab.lab.bench.peers.gguf_checkpoint import save_gguf
 from ninfer_lab.lab.bench.peers.measured import MeasuredRun
 from ninfer_lab.lab.bench.peers.runs import GEOMETRY, Peer, PeerRun
 from ninfer_lab.lab.bench.peers.streams import Stream, stream_named
+from ninfer_lab.lab.bench.peers.vocabulary import spoken_words
 
 _ROOM = Path(__file__).parent
 WORKERS: Mapping[Peer, Path] = MappingProxyType(
@@ -120,10 +121,14 @@ class PeerBench:
             "checkpoint": str(self.checkpoint.path_for(run.peer)),
             "settings": asdict(run.settings),
             "threads": self.thread_count,
-            "vocabulary": vocabulary_of(GEOMETRY),
+            "vocabulary": spoken_words(GEOMETRY.vocab_size),
             "requests": [
                 {
                     "prompt": request.prompt,
+                    "messages": [
+                        {"role": each.role.value, "content": each.content}
+                        for each in request.messages
+                    ],
                     "answer_tokens": request.answer_tokens,
                     "answer_token": request.forced_token,
                 }

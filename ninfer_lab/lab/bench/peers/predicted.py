@@ -13,7 +13,8 @@ from ninfer_lab.contract.numerics import ModelDtype
 from ninfer_lab.contract.options import PAGE_TOKENS
 from ninfer_lab.lab.bench.peers.measured import MeasuredRun
 from ninfer_lab.lab.bench.peers.runs import GEOMETRY, MIB, LlamaCppSettings, VllmSettings
-from ninfer_lab.lab.bench.peers.streams import ANSWER_TOKEN, stream_named
+from ninfer_lab.lab.bench.peers.streams import stream_named
+from ninfer_lab.lab.bench.peers.vocabulary import chat_frontend
 from ninfer_lab.lab.peer_predictions import (
     LlamaSettings,
     PeerRequest,
@@ -27,7 +28,7 @@ from ninfer_lab.models.qwen3_5.measurement import kv_page_bytes, state_image_byt
 def predicted_beside(measured: MeasuredRun) -> tuple[int, ...]:
     """Cached tokens of each request, by our model of the engine that was measured."""
     requests = [
-        PeerRequest(prompt=request.prompt, answer=(ANSWER_TOKEN,) * request.answer_tokens)
+        PeerRequest(prompt=request.prompt, answer=request.answer, messages=request.messages)
         for request in stream_named(measured.run.stream).requests
     ]
     settings, facts = measured.run.settings, measured.facts
@@ -53,6 +54,6 @@ def predicted_beside(measured: MeasuredRun) -> tuple[int, ...]:
                 token_bytes=page_bytes // PAGE_TOKENS,
                 state_bytes=state_image_bytes(GEOMETRY, ModelDtype.FLOAT32),
             )
-            return llama_cached_tokens(server, requests)
+            return llama_cached_tokens(server, requests, frontend=chat_frontend())
         case _:
             assert_never(settings)

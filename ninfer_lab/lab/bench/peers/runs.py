@@ -136,6 +136,7 @@ RUNS: tuple[PeerRun, ...] = (
     *_llama_cpp("side-requests", (1, _DEFAULT_POOL_MIB), (1, 0), (2, 0)),
     *_llama_cpp("edits", (1, _DEFAULT_POOL_MIB)),
     *_llama_cpp("long-answers", (1, _DEFAULT_POOL_MIB)),
+    *_llama_cpp("chats", (1, _DEFAULT_POOL_MIB), (1, 0), (2, 0)),
     *_llama_cpp("cycle", (1, _DEFAULT_POOL_MIB), (1, 44), (1, 24), (4, 0)),
 )
 """Where everything fits, and where it does not: 12 prompts of 1,500 tokens take some 72 blocks

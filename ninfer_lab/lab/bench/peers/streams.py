@@ -13,10 +13,13 @@ from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
+from string import ascii_lowercase
 from types import MappingProxyType
 
 from ninfer_lab.contract.errors import OptionsError
+from ninfer_lab.contract.prompt import Message, Role
 from ninfer_lab.lab.bench.checkpoints import SEED
+from ninfer_lab.lab.bench.peers.vocabulary import chat_tokens, tokens_of
 
 FIRST_WORD, LAST_WORD = 128, 1_000
 """Token ids of prompts, both included: above the characters of the GGUF vocabulary, and below its
@@ -34,6 +37,8 @@ class PeerRequest:
         label: What it asks about reuse, in a few words; requests of one label make one line of the
             table.
         session: The conversation that its client belongs to, for engines that are told.
+        messages: What the prompt says, where it is a chat: an engine is sent these and renders them
+            to the tokens of `prompt`.
         answer_tokens: How many tokens are drawn.
         forced_token: What all of them are; `None` leaves it to the model.
     """
@@ -41,6 +46,7 @@ class PeerRequest:
     label: str
     prompt: tuple[int, ...]
     session: str
+    messages: tuple[Message, ...] = ()
     answer_tokens: int = 1
     forced_token: int | None = ANSWER_TOKEN
 
@@ -50,9 +56,15 @@ class PeerRequest:
         return len(self.prompt) + self.answer_tokens
 
     @property
+    def answer(self) -> tuple[int, ...]:
+        """What is drawn; where the model chooses, something of that length."""
+        token = ANSWER_TOKEN if self.forced_token is None else self.forced_token
+        return (token,) * self.answer_tokens
+
+    @property
     def history(self) -> tuple[int, ...]:
         """Prompt and answer: how a next turn begins."""
-        return self.prompt + (ANSWER_TOKEN,) * self.answer_tokens
+        return self.prompt + self.answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +98,10 @@ class Words:
     def new(self, count_tokens: int) -> tuple[int, ...]:
         """So many fresh tokens."""
         return tuple(self._random.randint(FIRST_WORD, LAST_WORD) for _ in range(count_tokens))
+
+    def text(self, length: int) -> str:
+        """So many fresh characters."""
+        return "".join(self._random.choice(f"{ascii_lowercase}    ") for _ in range(length))
 
 
 def branches() -> Stream:
@@ -181,6 +197,42 @@ def long_answers() -> Stream:
     return Stream(name="long-answers", requests=requests)
 
 
+def chats() -> Stream:
+    """A chat, its last message again and edited, and another chat behind the same instructions.
+
+    An engine that is sent messages knows where each of them begins.
+    """
+    words = Words()
+    letter = "C"
+
+    def message(role: Role, length: int) -> Message:
+        return Message(role=role, content=words.text(length))
+
+    def asked(label: str, session: str, *messages: Message) -> PeerRequest:
+        return PeerRequest(
+            label=label,
+            prompt=chat_tokens(messages),
+            session=session,
+            messages=messages,
+            answer_tokens=8,
+            forced_token=tokens_of(letter)[0],
+        )
+
+    instructions = message(Role.SYSTEM, 600)
+    first = (instructions, message(Role.USER, 500))
+    answered = (*first, Message(role=Role.ASSISTANT, content=letter * 8))
+    second, edited = message(Role.USER, 500), message(Role.USER, 500)
+    requests = (
+        asked("turn 1", "first", *first),
+        asked("turn 2", "first", *answered, second),
+        asked("turn 2 again", "first", *answered, second),
+        asked("turn 2, edited", "first", *answered, edited),
+        asked("another chat", "second", instructions, message(Role.USER, 100)),
+        asked("turn 2, edited, again", "first", *answered, edited),
+    )
+    return Stream(name="chats", requests=requests)
+
+
 def cycle() -> Stream:
     """Twelve prompts of 1,500 tokens in turns, twice: the second round finds what was kept."""
     words = Words()
@@ -218,6 +270,7 @@ STREAMS: Mapping[str, Callable[[], Stream]] = MappingProxyType(
         "side-requests": side_requests,
         "edits": edits,
         "long-answers": long_answers,
+        "chats": chats,
         "cycle": cycle,
         "first-tokens": first_tokens,
     }
