@@ -24,10 +24,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from ninfer_lab.contract.errors import OptionsError
+from ninfer_lab.contract.ids import SequenceHandle
 from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.options import PAGE_TOKENS, ResolvedOptions, pages_of_tokens
+from ninfer_lab.contract.result import CaptureOutcome, CaptureResult
 from ninfer_lab.cost.machine_cost_model import MachineCostModel
-from ninfer_lab.policies.prefix_tree.pool import UnifiedPool
+from ninfer_lab.policies.prefix_tree.pool import Room, UnifiedPool
 from ninfer_lab.policies.prefix_tree.running import Found
 from ninfer_lab.policies.prefix_tree.tree_choices import Victim
 from ninfer_lab.policies.prefix_tree.tree_design import TreeDesign
@@ -50,6 +52,21 @@ class VllmAligned(TreeDesign):
         replay_tokens = last_tokens // self.tree.block_tokens * self.tree.block_tokens
         wanted = {replay_tokens, found.kv_tokens}
         return (each for each in wanted if each > found.reuse_tokens)
+
+    def on_forward(self, handle: SequenceHandle) -> CaptureResult:
+        """A row that goes on behind a block's end takes a new state's blocks, and returns those of
+        the old one a forward later: for a moment it has both, and somebody else's may have to go.
+        """
+        result = super().on_forward(handle)
+        taken = result.outcome is CaptureOutcome.CAPTURED  # then room for it has been made
+        another = Room(slots=1)
+        if (
+            not taken
+            and result.frontier_tokens % self.tree.block_tokens == 0
+            and self.room.fits(another, self.room.within_reach())
+        ):
+            self.make_room(another)
+        return result
 
     def page_victims(self) -> Iterator[Victim]:
         """The head of the free queue, block or state, where both are paid from one pool."""

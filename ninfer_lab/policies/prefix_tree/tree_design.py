@@ -136,7 +136,7 @@ class TreeDesign(TreeChoices, SynchronousDesign):
             self.tree.pin(source)
             source.hits_count += 1
             self.used(source)
-        gone = self._make_room(entry.room)
+        gone = self.make_room(entry.room)
         wanted = frozenset(self.wanted_tokens(found) if self._is_caching(request) else ())
         start, cow_pages = self._start_on(entry, tuple(sorted(wanted)))
         row = self.ledger.start(request, request.free_lanes[0], start)
@@ -183,7 +183,7 @@ class TreeDesign(TreeChoices, SynchronousDesign):
 
     # ── room ────────────────────────────────────────────────────────────────────────────────────
 
-    def _make_room(self, wanted: Room) -> tuple[OwnerId, ...]:
+    def make_room(self, wanted: Room) -> tuple[OwnerId, ...]:
         """Gives up until it fits; the caller has proven that it will.
 
         Returns:
@@ -266,7 +266,7 @@ class TreeDesign(TreeChoices, SynchronousDesign):
             and not self.displaces(frontier_tokens, running, next(self.state_victims()))
         ):
             return CaptureResult(CaptureOutcome.NO_STATE_SLOT, frontier_tokens)
-        self._make_room(room)
+        self.make_room(room)
         first = pages_of_tokens(block.end_tokens)
         tail_pages = self._copied(tuple(row.pages[first : pages_of_tokens(frontier_tokens)]))
         slot = self.ledger.freeze(row)
