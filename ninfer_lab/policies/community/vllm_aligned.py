@@ -55,17 +55,19 @@ class VllmAligned(TreeDesign):
 
     def on_forward(self, handle: SequenceHandle) -> CaptureResult:
         """A row that goes on behind a block's end takes a new state's blocks, and returns those of
-        the old one a forward later: for a moment it has both, and somebody else's may have to go.
+        the old one a forward later: for a moment the pool holds both, and what stood first in line
+        may have to go. (Where a state was captured, room for another has been made.)
         """
         result = super().on_forward(handle)
-        taken = result.outcome is CaptureOutcome.CAPTURED  # then room for it has been made
+        is_captured = result.outcome is CaptureOutcome.CAPTURED
+        if self.room.pool is None or is_captured or result.frontier_tokens % self.tree.block_tokens:
+            return result
         another = Room(slots=1)
-        if (
-            not taken
-            and result.frontier_tokens % self.tree.block_tokens == 0
-            and self.room.fits(another, self.room.within_reach())
+        if not self.room.fits(another, self.room.free) and self.room.fits(
+            another, self.room.within_reach()
         ):
             self.make_room(another)
+            self.moved()
         return result
 
     def page_victims(self) -> Iterator[Victim]:
