@@ -18,13 +18,9 @@ from ninfer_lab.lab.bench.peers.gguf import (
     read_gguf,
     write_gguf,
 )
-from ninfer_lab.lab.bench.peers.gguf_checkpoint import (
-    facts_of,
-    gguf_name,
-    save_gguf,
-    vocabulary_of,
-)
+from ninfer_lab.lab.bench.peers.gguf_checkpoint import facts_of, gguf_name, save_gguf
 from ninfer_lab.lab.bench.peers.runs import GEOMETRY
+from ninfer_lab.lab.bench.peers.vocabulary import vocabulary_of
 from ninfer_lab.models.qwen3_5.geometries import QWEN3_5_27B
 from ninfer_lab.models.qwen3_5.tensor_table import tensor_shapes
 from ninfer_lab.models.qwen3_5.weights import random_weights, save_checkpoint
@@ -130,7 +126,7 @@ def test_facts_name_the_geometry() -> None:
     assert facts["general.architecture"] == "qwen35"
     assert facts["qwen35.ssm.inner_size"] == 8 * 64
     assert facts["qwen35.rope.dimension_sections"] == [Int32(3), Int32(3), Int32(2), Int32(0)]
-    vocabulary = vocabulary_of(GEOMETRY)
+    vocabulary = vocabulary_of(GEOMETRY.vocab_size)
     assert len(vocabulary) == len(set(vocabulary)) == GEOMETRY.vocab_size
     assert facts["tokenizer.ggml.tokens"] == vocabulary
 

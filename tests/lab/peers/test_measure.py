@@ -99,6 +99,12 @@ def served(
         "requests": [
             {"prompt": [5, 6, 7], "answer_tokens": 2, "answer_token": 1},
             {"prompt": [5, 6], "answer_tokens": 1, "answer_token": None},
+            {
+                "prompt": [5],
+                "messages": [{"role": "user", "content": "?"}],
+                "answer_tokens": 1,
+                "answer_token": 1,
+            },
         ],
     }
     (tmp_path / "job.json").write_text(json.dumps(job))
@@ -130,16 +136,26 @@ def test_the_server_gets_contexts_for_all_slots_and_forced_answers(
 
         def handle_completions(self, request: dict[str, Any]) -> str:
             asked.append(request)
-            text = "t12t12" if request["logit_bias"] else "t1"
-            timings = {"cache_n": len(request["prompt"]) - 1}
-            return json.dumps({"timings": timings, "choices": [{"text": text}]})
+            choice = {"text": "t12t12" if request["logit_bias"] else "t1"}
+            return self._said(len(request["prompt"]), choice)
+
+        def handle_chat_completions(self, request: dict[str, Any]) -> dict[str, Any]:
+            assert request["messages"] == [{"role": "user", "content": "?"}]
+            said: dict[str, Any] = json.loads(self._said(1, {"message": {"content": "a"}}))
+            return said
+
+        @staticmethod
+        def _said(prompt_tokens: int, choice: dict[str, Any]) -> str:
+            usage = {"prompt_tokens": prompt_tokens}
+            timings = {"cache_n": prompt_tokens - 1}
+            return json.dumps({"usage": usage, "timings": timings, "choices": [choice]})
 
     library = ModuleType("xllamacpp")
     vars(library).update(CommonParams=lambda: params, Server=Server, __version__="7")
     answer = served(llama_cpp_worker, library, tmp_path, monkeypatch)
     assert (params.n_parallel, params.n_ctx, params.cache_ram_mib) == (2, 4_096, 24)
     assert params.cpuparams.n_threads == params.cpuparams_batch.n_threads == 3
-    assert [each["n_predict"] for each in asked] == [2, 1]
+    assert [each["max_tokens"] for each in asked] == [2, 1]
     assert asked[0]["logit_bias"][0][0] == 1
     assert asked[1]["logit_bias"] == []
     assert answer["version"] == "7"
@@ -147,18 +163,22 @@ def test_the_server_gets_contexts_for_all_slots_and_forced_answers(
     assert answer["requests"] == [
         {"cached_tokens": 2, "first_token": 2},
         {"cached_tokens": 1, "first_token": 1},
+        {"cached_tokens": 0, "first_token": 0},
     ]
 
 
-def test_a_refused_request_is_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Server:
-        def handle_completions(self, request: dict[str, Any]) -> dict[str, Any]:
-            return {"error": "too long"}
-
-    with pytest.raises(RuntimeError, match="too long"):
-        llama_cpp_worker.answer_of(
-            Server(), {"prompt": [1], "answer_tokens": 1, "answer_token": None}, []
-        )
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"error": "too long"}, "refused a request: .*too long"),
+        ({"timings": {"cache_n": 0}, "usage": {"prompt_tokens": 2}}, "reads 2 tokens, not 1"),
+    ],
+)
+def test_a_refused_or_misread_request_is_no_answer(said: dict[str, Any], message: str) -> None:
+    server = SimpleNamespace(handle_completions=lambda request: said)
+    request = {"prompt": [1], "answer_tokens": 1, "answer_token": None}
+    with pytest.raises(RuntimeError, match=message):
+        llama_cpp_worker.answer_of(server, request, [])
 
 
 def test_vllm_gets_its_blocks_and_says_what_a_block_and_a_state_take(
@@ -201,7 +221,7 @@ def test_vllm_gets_its_blocks_and_says_what_a_block_and_a_state_take(
     answer = served(vllm_worker, library, tmp_path, monkeypatch)
     assert (given["model"], given["num_gpu_blocks_override"]) == ("model", 60)
     assert given["max_model_len"] == given["max_num_batched_tokens"] == 2_048
-    assert forced == [[1], None]
+    assert forced == [[1], None, [1]]
     assert answer["facts"]["block_bytes"] == 393_216
     assert answer["facts"]["blocks_of_a_state"] == 3
     assert answer["requests"][0] == {"cached_tokens": 3, "first_token": 9}

@@ -9,17 +9,21 @@ from operator import eq
 import pytest
 
 from ninfer_lab.contract.errors import OptionsError
+from ninfer_lab.contract.prompt import ChatPrompt, PromptLimits
+from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.lab.bench.peers.runs import GEOMETRY, RUNS
 from ninfer_lab.lab.bench.peers.streams import (
     ANSWER_TOKEN,
     STREAMS,
     Stream,
     branches,
+    chats,
     cycle,
     edits,
     side_requests,
     stream_named,
 )
+from ninfer_lab.lab.bench.peers.vocabulary import chat_frontend, tokens_of
 
 
 def shared_tokens(one: tuple[int, ...], other: tuple[int, ...]) -> int:
@@ -32,7 +36,7 @@ def test_a_stream_is_the_same_at_every_call(name: str) -> None:
     assert stream_named(name).name == name
 
 
-@pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.parametrize("name", [name for name in STREAMS if name != "chats"])
 def test_new_tokens_are_words_and_never_an_answer(name: str) -> None:
     prompts = [request.prompt for request in stream_named(name).requests]
     assert {token for prompt in prompts for token in prompt} <= {
@@ -64,6 +68,24 @@ def test_an_edit_changes_the_last_message_only() -> None:
     for edited in (once, twice):
         assert shared_tokens(second.prompt, edited.prompt) == len(first.history)
     assert third.prompt[: len(twice.history)] == twice.history
+
+
+def test_every_engine_reads_a_chat_as_the_same_tokens() -> None:
+    limits = PromptLimits(max_prompt_tokens=4_096, vocabulary_tokens=GEOMETRY.vocab_size)
+    frontend = chat_frontend()
+    for asked in chats().requests:
+        prepared = frontend.prepare(ChatPrompt(messages=asked.messages), limits)
+        assert prepared.tokens == TokenSpan(asked.prompt)
+        assert len(prepared.message_boundaries_tokens) == len(asked.messages)
+
+
+def test_chats_share_instructions_and_history() -> None:
+    first, second, again, edited, other, back = chats().requests
+    instructions = len(tokens_of("<|im_start|>system\n<|im_end|>\n")) + 600
+    assert again.prompt == second.prompt
+    assert back.prompt == edited.prompt
+    assert shared_tokens(first.prompt, other.prompt) >= instructions
+    assert second.prompt[: len(first.history)] == first.history
 
 
 def test_the_second_round_repeats_the_first() -> None:

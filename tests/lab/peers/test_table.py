@@ -23,8 +23,8 @@ def test_each_run_has_three_lines_and_each_request_a_column() -> None:
     text = render(measurements(vllm_run("edits", cached=(0, 1, 2, 3, 40_000))))
     heads, _, measured, predicted, ours = lines_of(text)
     assert heads == [
-        *("cached tokens of", "turn 1, 900", "turn 2, 1,530", "turn 2, edited, 1,530"),
-        *("turn 2, edited again, 1,530", "turn 3, 1,600"),
+        *("cached tokens of", "turn 1 (900)", "turn 2 (1,530)", "turn 2, edited (1,530)"),
+        *("turn 2, edited again (1,530)", "turn 3 (1,600)"),
     ]
     assert measured == ["**vLLM**, 256 blocks", "0", "1", "2", "3", "40,000"]
     assert predicted == ["predicted", "0", "768", "768", "768", "1,152"]
@@ -35,7 +35,7 @@ def test_requests_of_one_label_are_summed() -> None:
     counts = [0] * 12 + list(range(12))
     text = render(measurements(llama_cpp_run("cycle", pool_mib=24, cached=counts)))
     heads, _, measured, *_ = lines_of(text)
-    assert heads == ["cached tokens of", "round 1, 12 × 1,500", "round 2, 12 × 1,500"]
+    assert heads == ["cached tokens of", "round 1 (12 × 1,500)", "round 2 (12 × 1,500)"]
     assert measured == ["**llama.cpp**, 1 slot, RAM pool 24 MiB", "0", "66"]
 
 

@@ -127,7 +127,7 @@ def catalog_cached_tokens(stream: Stream, memory: PeerMemory) -> tuple[int, ...]
         for asked in stream.requests:
             options = RequestOptions(
                 max_output_tokens=asked.answer_tokens,
-                session_key=SessionKey(asked.session),
+                session_key=None if asked.session is None else SessionKey(asked.session),
                 stop_at_end_token=False,
             )
             request = engine.submit(_input(asked), options)

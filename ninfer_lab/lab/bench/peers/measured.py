@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from dataclasses import fields as dataclass_fields
 from datetime import date
 from pathlib import Path
 
@@ -112,7 +113,7 @@ def _written(measured: MeasuredRun) -> dict[str, object]:
     settings = measured.run.settings
     return {
         "peer": measured.run.peer.value,
-        "settings": {name: getattr(settings, name) for name in settings.__slots__},
+        "settings": asdict(settings),
         "stream": measured.run.stream,
         "digest": measured.digest,
         "facts": dict(measured.facts),
@@ -128,8 +129,9 @@ def _read(fields: _Fields) -> MeasuredRun:
         raise fields.wrong("peer", found, " or ".join(peers))
     settings = fields.inner("settings")
     kind = _SETTINGS[peers[found]]
-    if set(settings.names) != set(kind.__slots__):
-        raise fields.wrong("settings", settings.names, f"{', '.join(kind.__slots__)}")
+    legal = [field.name for field in dataclass_fields(kind)]
+    if set(settings.names) != set(legal):
+        raise fields.wrong("settings", settings.names, ", ".join(legal))
     run = PeerRun(
         settings=kind(**{name: settings.number(name) for name in settings.names}),
         stream=fields.text("stream"),

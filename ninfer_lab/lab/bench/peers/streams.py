@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from string import ascii_lowercase
 from types import MappingProxyType
@@ -36,7 +36,8 @@ class PeerRequest:
     Attributes:
         label: What it asks about reuse, in a few words; requests of one label make one line of the
             table.
-        session: The conversation that its client belongs to, for engines that are told.
+        session: The conversation that it goes on, for engines that are told; `None` for side
+            requests, as this project's own client sends them.
         messages: What the prompt says, where it is a chat: an engine is sent these and renders them
             to the tokens of `prompt`.
         answer_tokens: How many tokens are drawn.
@@ -45,7 +46,7 @@ class PeerRequest:
 
     label: str
     prompt: tuple[int, ...]
-    session: str
+    session: str | None
     messages: tuple[Message, ...] = ()
     answer_tokens: int = 1
     forced_token: int | None = ANSWER_TOKEN
@@ -168,10 +169,12 @@ def side_requests() -> Stream:
     talk = _Conversation(words)
     before = (talk.turn(1_000), talk.turn(40))
     title = PeerRequest(
-        label="a title of its own", prompt=words.new(42), session="title", answer_tokens=10
+        label="a title of its own", prompt=words.new(42), session=None, answer_tokens=10
     )
     third = talk.turn(40)
-    postfix = talk.instead("a title behind it all", third.history, 31, answer_tokens=10)
+    postfix = replace(
+        talk.instead("a title behind it all", third.history, 31, answer_tokens=10), session=None
+    )
     after = (talk.turn(40), talk.turn(400), talk.turn(40))
     return Stream(name="side-requests", requests=(*before, title, third, postfix, *after))
 

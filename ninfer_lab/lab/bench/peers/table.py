@@ -46,16 +46,15 @@ def columns_of(stream: Stream) -> list[tuple[str, slice]]:
 
     >>> from ninfer_lab.lab.bench.peers.streams import cycle
     >>> columns_of(cycle())
-    [('round 1, 12 × 1,500', slice(0, 12, None)), ('round 2, 12 × 1,500', slice(12, 24, None))]
+    [('round 1 (12 × 1,500)', slice(0, 12, None)), ('round 2 (12 × 1,500)', slice(12, 24, None))]
     """
     columns = []
     start = 0
     for label, group in groupby(stream.requests, key=lambda request: request.label):
         same = list(group)
         times = f"{len(same)} × " if len(same) > 1 else ""
-        columns.append(
-            (f"{label}, {times}{len(same[0].prompt):,}", slice(start, start + len(same)))
-        )
+        head = f"{label} ({times}{len(same[0].prompt):,})"
+        columns.append((head, slice(start, start + len(same))))
         start += len(same)
     return columns
 
