@@ -21,7 +21,7 @@ PIP_OPTIONS ?=
 export OMP_WAIT_POLICY := PASSIVE
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help lab test bench bench-kernels kernels-table soak notebooks setup-lab setup-test chromium clean \
+.PHONY: help lab test bench peers bench-kernels kernels-table soak notebooks setup-lab setup-test chromium clean \
 	check-style check-types check-imports test-rooms test-kernels test-notebooks test-browser
 
 help: ## list the targets
@@ -36,6 +36,9 @@ test: test-rooms test-kernels test-notebooks test-browser
 bench: setup-test ## measure against transformers; prints the table of the README
 	$(BIN)/ninfer-lab bench
 
+peers: setup-test ## run vLLM and llama.cpp on the same requests, in an environment of their own (.venv-peers)
+	$(BIN)/ninfer-lab peers $(addprefix --pip-option=,$(PIP_OPTIONS))
+
 bench-kernels: setup-test ## on a GPU: time of every kernel against the GPU's own limits and the usual library
 	$(BIN)/python kernels/bench/gpu_table.py
 
@@ -49,7 +52,7 @@ notebooks: setup-lab ## run every notebook and write it back with its outputs
 	$(BIN)/ninfer-lab build-notebooks
 
 clean: ## remove the virtual environment and every cache
-	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-peers build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # ---- set-up: a stamp per set of extras, so that a second run installs nothing -------------------
 

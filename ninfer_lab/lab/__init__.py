@@ -58,6 +58,12 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.calibration.first_token import time_first_tokens as time_first_tokens
     from ninfer_lab.lab.calibration.tensor_bench import believed as believed
     from ninfer_lab.lab.chat import Chat as Chat
+    from ninfer_lab.lab.compare_capacity import Capacity as Capacity
+    from ninfer_lab.lab.compare_designs import compare as compare
+    from ninfer_lab.lab.compare_statistics import paired_table as paired_table
+    from ninfer_lab.lab.compare_streams import branch_table as branch_table
+    from ninfer_lab.lab.compare_workloads import Chats as Chats
+    from ninfer_lab.lab.compare_workloads import chats as chats
     from ninfer_lab.lab.eight_prefixes_study import Rules as Rules
     from ninfer_lab.lab.eight_prefixes_study import Turns as Turns
     from ninfer_lab.lab.eight_prefixes_study import eight_prefixes as eight_prefixes
@@ -84,6 +90,7 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.widgets.ledger_desk import LedgerDesk as LedgerDesk
     from ninfer_lab.lab.widgets.transition_desk import TransitionDesk as TransitionDesk
     from ninfer_lab.lab.widgets.turns_desk import TurnsDesk as TurnsDesk
+    from ninfer_lab.policies.prefix_tree.tree_design import TreeDesign as TreeDesign
     from ninfer_lab.policies.row_ledger import RowStart as RowStart
     from ninfer_lab.policies.synchronous_design import SynchronousDesign as SynchronousDesign
 
@@ -91,7 +98,9 @@ _HOME_OF_NAME = {
     "Belief": "lab.calibration.beliefs",
     "CacheMode": "contract.options",
     "CalibrationRequest": "lab.calibration.calibrate",
+    "Capacity": "lab.compare_capacity",
     "Chat": "lab.chat",
+    "Chats": "lab.compare_workloads",
     "EngineOptions": "contract.options",
     "FactKind": "lab.tiny_model.phrases",
     "Fate": "lab.wanted",
@@ -110,14 +119,18 @@ _HOME_OF_NAME = {
     "SynchronousDesign": "policies.synchronous_design",
     "TorchParts": "engine.assembly",
     "TransitionDesk": "lab.widgets.transition_desk",
+    "TreeDesign": "policies.prefix_tree.tree_design",
     "Turns": "lab.eight_prefixes_study",
     "TurnsDesk": "lab.widgets.turns_desk",
     "Wanted": "lab.wanted",
     "at_truth": "lab.calibration.belief_worlds",
     "believed": "lab.calibration.tensor_bench",
+    "branch_table": "lab.compare_streams",
     "breaking": "lab.faults.faulty_machine",
     "calibrate": "lab.calibration.calibrate",
     "chance_table": "lab.eight_prefixes_tables",
+    "chats": "lab.compare_workloads",
+    "compare": "lab.compare_designs",
     "compare_beliefs": "lab.calibration.belief_worlds",
     "comparison_table": "lab.calibration.belief_worlds",
     "demoting": "lab.wanted",
@@ -125,6 +138,7 @@ _HOME_OF_NAME = {
     "evicting": "lab.wanted",
     "fault_table": "lab.faults.trial",
     "open_engine": "lab.serving",
+    "paired_table": "lab.compare_statistics",
     "published_case": "lab.calibration.beliefs",
     "read_trace": "lab.traces.reading",
     "replay": "lab.traces.replay",
@@ -174,7 +188,9 @@ __all__ = [
     "Belief",
     "CacheMode",
     "CalibrationRequest",
+    "Capacity",
     "Chat",
+    "Chats",
     "EngineOptions",
     "FactKind",
     "Fate",
@@ -193,15 +209,19 @@ __all__ = [
     "SynchronousDesign",
     "TorchParts",
     "TransitionDesk",
+    "TreeDesign",
     "Turns",
     "TurnsDesk",
     "Wanted",
     "at_truth",
     "believed",
+    "branch_table",
     "breaking",
     "calibrate",
     "certificates",
     "chance_table",
+    "chats",
+    "compare",
     "compare_beliefs",
     "comparison_table",
     "decisions",
@@ -219,6 +239,7 @@ __all__ = [
     "ladders",
     "laws",
     "open_engine",
+    "paired_table",
     "planner_problems",
     "prefix_worth",
     "published_case",

@@ -141,6 +141,39 @@ def bench(
 
 
 @app.command()
+def peers(
+    environment: Annotated[
+        Path, typer.Option(help="Virtual environment of the other engines; made if not there.")
+    ] = Path(".venv-peers"),
+    runs: Annotated[
+        list[str] | None,
+        typer.Option("--runs", help="Shell patterns of runs, as 'vLLM*cycle'; all by default."),
+    ] = None,
+    pip_option: Annotated[
+        list[str] | None, typer.Option(help="For pip, as --index-url=...; may be repeated.")
+    ] = None,
+    threads: Annotated[int, typer.Option(min=1, help="With which an engine computes.")] = 2,
+    kept: Annotated[
+        bool,
+        typer.Option("--kept", help="Only print what was measured before, beside models of today."),
+    ] = False,
+) -> None:
+    """Run vLLM and llama.cpp on the same requests and print what each reuses."""
+    from ninfer_lab.lab.bench.peers.command import PeersCommand, show_kept
+
+    if kept:
+        show_kept(typer.echo)
+        return
+    command = PeersCommand(
+        folder=environment.absolute(),
+        patterns=tuple(runs or ()),
+        pip_options=tuple(pip_option or ()),
+        thread_count=threads,
+    )
+    command.run(say=typer.echo)
+
+
+@app.command()
 def run(
     world: Annotated[
         str | None, typer.Argument(help="Name of a world, or the path of a .story file.")

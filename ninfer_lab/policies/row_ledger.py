@@ -99,6 +99,15 @@ class Row:
         answered = self.output[: max(0, frontier_tokens - len(tokens))]
         return tokens[:frontier_tokens] + TokenSpan(answered)
 
+    def tokens_between(self, start_tokens: int, end_tokens: int) -> TokenSpan:
+        """The exact tokens `[start, end)` of prompt and answer, without making the whole."""
+        tokens = self.request.prompt.tokens
+        said_tokens = len(tokens)
+        if end_tokens <= said_tokens:
+            return tokens[start_tokens:end_tokens]
+        answered = self.output[max(0, start_tokens - said_tokens) : end_tokens - said_tokens]
+        return tokens[start_tokens:] + TokenSpan(answered)
+
     def next_end_tokens(self, prefill_chunk_tokens: int) -> int:
         """The frontier after the next forward: one chunk, one token, or up to a cut."""
         start_tokens, prompt = self.frontier_tokens, self.request.prompt
@@ -131,6 +140,7 @@ class RowLedger:
     Args:
         options: Capacities.
         machine: On which rows are bound.
+        granule_pages: An admission promises whole multiples of it.
 
     Raises:
         OptionsError: A backend's pool or leased growth, which no policy serves.
@@ -140,7 +150,9 @@ class RowLedger:
         slots: Of whole StateImages.
     """
 
-    def __init__(self, options: ResolvedOptions, machine: MachineApi) -> None:
+    def __init__(
+        self, options: ResolvedOptions, machine: MachineApi, *, granule_pages: int = 1
+    ) -> None:
         if options.backend is not None:
             raise OptionsError(
                 "options.backend", found=options.backend, legal="None: policies know the Main pool"
@@ -157,6 +169,7 @@ class RowLedger:
             "device state slots", options.capacity.device_state_slots, StateSlotId
         )
         self._machine = machine
+        self._granule_pages = granule_pages
         self._rows: dict[SequenceId, Row] = {}
         self._ids = count(1)
 
@@ -174,7 +187,8 @@ class RowLedger:
 
     def entitled_pages(self, request: AdmissionRequest) -> int:
         """Pages that an admission guarantees: prompt and longest output (ACT-1)."""
-        return pages_of_tokens(len(request.prompt.tokens) + request.max_output_tokens)
+        pages = pages_of_tokens(len(request.prompt.tokens) + request.max_output_tokens)
+        return -(-pages // self._granule_pages) * self._granule_pages
 
     # ── a row's life ────────────────────────────────────────────────────────────────────────────
 
@@ -284,6 +298,9 @@ class RowLedger:
         resource_revision: int,
         owners: Iterable[OwnerPlacement],
         captured: Mapping[SequenceId, tuple[CheckpointPlacement, ...]],
+        *,
+        bare_pages: Iterable[PageId] = (),
+        bare_slots: Iterable[StateSlotId] = (),
     ) -> LedgerSnapshot:
         """Everything held. A place is its content's name here: nothing has two replicas.
 
@@ -291,13 +308,15 @@ class RowLedger:
             resource_revision: The policy's.
             owners: What it keeps and nobody runs on.
             captured: Checkpoints that running rows carry along.
+            bare_pages: Kept, and under no checkpoint: nobody can go on from them as they are.
+            bare_slots: States that are kept likewise, some page below them being gone.
         """
         inactive = tuple(sorted(owners, key=lambda each: each.owner))
         active = tuple(_placed(row, captured.get(row.handle.id, ())) for row in self.rows)
         kept = [c for owner in inactive for c in owner.checkpoints]
         kept += [c for row in active for c in row.checkpoints]
-        images = {c.image for c in kept}
-        pages = {page for c in kept for page in c.pages}
+        images = {c.image for c in kept}.union(map(StateImageId, bare_slots))
+        pages = {page for c in kept for page in c.pages}.union(map(KvPageId, bare_pages))
         for each in active:
             pages.update(each.pages)
             images.update(i for i in (each.read_image, each.write_image) if i is not None)

@@ -36,14 +36,17 @@ class SynchronousDesign:
     Args:
         options: Capacities.
         machine: On which rows are bound.
+        granule_pages: An admission promises whole multiples of it.
 
     Attributes:
         ledger: Pages, slots and rows.
         options: As resolved for the machine.
     """
 
-    def __init__(self, options: ResolvedOptions, machine: MachineApi) -> None:
-        self.ledger = RowLedger(options, machine)
+    def __init__(
+        self, options: ResolvedOptions, machine: MachineApi, *, granule_pages: int = 1
+    ) -> None:
+        self.ledger = RowLedger(options, machine, granule_pages=granule_pages)
         self.options = options
         self._revision = 0
 
@@ -129,25 +132,27 @@ class SynchronousDesign:
         looked_at: Sequence[TargetVerdict] = (),
         *,
         evicted: tuple[OwnerId, ...] = (),
+        cow_pages: int = 0,
     ) -> Admitted:
         """The answer to a request whose row has just been started; everybody sees it.
 
         Args:
             looked_at: Every way in, the one that was taken last; by default that one alone.
             evicted: Owners that had to go for it.
+            cow_pages: Copied, so that the row can write behind what it reads.
         """
         reuse_tokens, state = row.frontier_tokens, StateTransition.ROOT
         if row.read_slot is not None:
             state = StateTransition.FORK if row.is_reading_lent else StateTransition.MOVE
         *others, taken = looked_at or [self.verdict(row.request, path, reuse_tokens)]
-        verdicts = (*others, taken._replace(state=state, evicted=evicted))
+        verdicts = (*others, taken._replace(state=state, evicted=evicted, cow_pages=cow_pages))
         self.moved()
         return Admitted(
             handle=row.handle,
             path=path,
             state=state,
             reuse_tokens=reuse_tokens,
-            cow_pages=0,
+            cow_pages=cow_pages,
             evicted=evicted,
             report=SearchReport(verdicts=verdicts, chosen=len(verdicts) - 1),
             capture=None,

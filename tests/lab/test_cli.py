@@ -31,6 +31,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         (("calibrate", "--out=nowhere/mine.json"), "--out: found nowhere/mine.json; legal: a file"),
         (("calibrate", "--device=tpu"), "device: found tpu; legal: cpu"),
         (("calibrate", "--checkpoint=nowhere"), "checkpoint: found nowhere"),
+        (("peers", "--runs=sky"), "--runs: found sky; legal: a pattern of: vLLM, 256 blocks: "),
     ],
 )
 def test_a_mistake_is_one_line(arguments: tuple[str, ...], line: str) -> None:  # spec: CLI-1

@@ -16,6 +16,7 @@ BEGIN_MARK = "<!-- bench -->"
 END_MARK = "<!-- /bench -->"
 
 Cells = tuple[str, ...]
+Marks = tuple[str, str]
 
 
 def render(findings: Sequence[Finding], facts: MachineFacts, settings: str) -> str:
@@ -29,29 +30,30 @@ def render(findings: Sequence[Finding], facts: MachineFacts, settings: str) -> s
     parts = [f"Measured {facts}."]
     if compared := _compared_lines(findings):
         parts += [
-            _table(
+            aligned_table(
                 ("checkpoint", "dtype", "work", "Engine", "transformers", "faster", "goal"),
                 compared,
             ),
             f"Medians of interleaved repeats (quartiles in brackets). {settings}.",
         ]
     if own := _own_lines(findings):
-        parts.append(_table(("what", "figure", "from", "goal"), own))
+        parts.append(aligned_table(("what", "figure", "from", "goal"), own))
     return "\n\n".join(parts) + "\n"
 
 
-def put_between_marks(text: str, tables: str) -> str | None:
+def put_between_marks(text: str, tables: str, marks: Marks = (BEGIN_MARK, END_MARK)) -> str | None:
     """`text` with `tables` between its marks; `None` if it has not exactly one pair of them."""
-    if text.count(BEGIN_MARK) != 1 or text.count(END_MARK) != 1:
+    begin, end = marks
+    if text.count(begin) != 1 or text.count(end) != 1:
         return None
-    before, _, rest = text.partition(BEGIN_MARK)
-    _, mark, after = rest.partition(END_MARK)
+    before, _, rest = text.partition(begin)
+    _, mark, after = rest.partition(end)
     if not mark:
         return None
-    return f"{before}{BEGIN_MARK}\n{tables}{END_MARK}{after}"
+    return f"{before}{begin}\n{tables}{end}{after}"
 
 
-def write_into(readme: Path, tables: str) -> bool:
+def write_into(readme: Path, tables: str, marks: Marks = (BEGIN_MARK, END_MARK)) -> bool:
     """Replaces what stands between the marks of a file, in one step.
 
     Returns:
@@ -59,7 +61,7 @@ def write_into(readme: Path, tables: str) -> bool:
     """
     if not readme.is_file():
         return False
-    content = put_between_marks(readme.read_text(encoding="utf-8"), tables)
+    content = put_between_marks(readme.read_text(encoding="utf-8"), tables, marks)
     if content is None:
         return False
     draft = readme.with_name(f".{readme.name}.draft")
@@ -91,7 +93,7 @@ def _own_lines(findings: Sequence[Finding]) -> list[Cells]:
     ]
 
 
-def _table(heads: Cells, lines: Sequence[Cells]) -> str:
+def aligned_table(heads: Cells, lines: Sequence[Cells]) -> str:
     """Markdown whose columns also line up in a terminal."""
     rule = tuple("-" for _ in heads)
     widths = [max(len(line[i]) for line in (heads, *lines)) for i in range(len(heads))]

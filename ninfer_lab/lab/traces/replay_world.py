@@ -6,7 +6,7 @@ that is taken where nobody says otherwise. Knows no trace.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ninfer_lab.contract.clock import VirtualClock
 from ninfer_lab.contract.device_timing import SimulatedDevice
@@ -62,6 +62,7 @@ class ReplayWorld:
         design: The cache design.
         belief: What the design holds of the device's times; `None` is right about them.
         recording: How much of the run is kept.
+        frontend: Reads the prompts; by default bare tokens alone.
     """
 
     name: str
@@ -71,6 +72,7 @@ class ReplayWorld:
     design: ControllerFactory = catalog_design
     belief: MachineCostModel | None = None
     recording: RecordingOptions = REPLAY_RECORDING
+    frontend: Frontend = field(default_factory=Frontend)
 
     @property
     def prefill_signature(self) -> str:
@@ -78,7 +80,7 @@ class ReplayWorld:
         return prefill_signature(self.geometry, self.geometry.stored_dtype)
 
     def engine(self, tokens: TokenSource, clock: VirtualClock) -> Engine:
-        """A fresh engine that serves token prompts.
+        """A fresh engine that serves what the frontend reads.
 
         Raises:
             OptionsError: Options that cannot hold one request.
@@ -87,7 +89,7 @@ class ReplayWorld:
             device=self.device,
             tokens=tokens,
             vocabulary_tokens=self.geometry.vocab_size,
-            frontend=Frontend(),
+            frontend=self.frontend,
             design=self.design,
             belief=self.belief,
             clock=clock,
