@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.wanted import demoting as demoting
     from ninfer_lab.lab.wanted import evicting as evicting
     from ninfer_lab.lab.widgets.ledger_desk import LedgerDesk as LedgerDesk
+    from ninfer_lab.lab.widgets.target_graph_view import TargetGraphView as TargetGraphView
     from ninfer_lab.lab.widgets.transition_desk import TransitionDesk as TransitionDesk
     from ninfer_lab.lab.widgets.turns_desk import TurnsDesk as TurnsDesk
     from ninfer_lab.policies.prefix_tree.tree_design import TreeDesign as TreeDesign
@@ -117,6 +118,7 @@ _HOME_OF_NAME = {
     "SequenceEnd": "contract.result",
     "SpeculativeBackend": "contract.options",
     "SynchronousDesign": "policies.synchronous_design",
+    "TargetGraphView": "lab.widgets.target_graph_view",
     "TorchParts": "engine.assembly",
     "TransitionDesk": "lab.widgets.transition_desk",
     "TreeDesign": "policies.prefix_tree.tree_design",
@@ -207,6 +209,7 @@ __all__ = [
     "SequenceEnd",
     "SpeculativeBackend",
     "SynchronousDesign",
+    "TargetGraphView",
     "TorchParts",
     "TransitionDesk",
     "TreeDesign",

@@ -1,0 +1,137 @@
+"""How is a view tried without Jupyter? On a blank page, with a model that only remembers.
+
+Owns the page: it mounts a view's own module and data, counts what is saved and who listens, and
+remembers what went wrong. Does not know what a view draws.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from playwright.sync_api import ConsoleMessage, Page, Request
+
+from ninfer_lab.lab.widgets.live_view import LiveView
+
+TRAITS = ("columns_at", "facts", "steps_count", "step", "selected", "problem")
+
+DARK = {
+    "--jp-layout-color0": "#111111",
+    "--jp-layout-color1": "#212121",
+    "--jp-layout-color2": "#424242",
+    "--jp-content-font-color1": "#ffffff",
+    "--jp-content-font-color2": "#b3b3b3",
+    "--jp-border-color1": "#616161",
+}
+"""As JupyterLab's dark theme has them."""
+
+MOUNT = """async ({esm, css, state, columns, variables, name}) => {
+  const bytes = Uint8Array.from(atob(columns), c => c.charCodeAt(0));
+  // A message's buffer begins anywhere: so does this one.
+  const shifted = new Uint8Array(bytes.length + 3);
+  shifted.set(bytes, 3);
+  const held = {...state, columns: new DataView(shifted.buffer, 3, bytes.length)};
+  const heard = {};
+  const model = {
+    get: key => held[key],
+    set: (key, value) => {
+      if (held[key] === value) return;
+      held[key] = value;
+      for (const act of [...(heard[`change:${key}`] ?? [])]) act();
+    },
+    save_changes: () => { model.saved += 1; },
+    on: (event, act) => { (heard[event] ??= []).push(act); },
+    off: (event, act) => { heard[event] = (heard[event] ?? []).filter(each => each !== act); },
+    listeners: () => Object.values(heard).flat().length,
+    saved: 0,
+  };
+  for (const [key, value] of Object.entries(variables))
+    document.documentElement.style.setProperty(key, value);
+  document.body.style.background = variables['--jp-layout-color0'] ?? '#ffffff';
+  const el = document.createElement('div');
+  document.head.append(Object.assign(document.createElement('style'), {textContent: css}));
+  document.body.append(el);
+  const start = performance.now();
+  const url = URL.createObjectURL(new Blob([esm], {type: 'text/javascript'}));
+  const view = await import(url);
+  const end = await view.default.render({model, el});
+  const painted = performance.now() - start;
+  window[name] = {model, el, end, painted};
+  return painted;
+}"""
+
+STEP_MS = """async ({name, key, values}) => {
+  const {model} = window[name];
+  const frame = () => new Promise(done => requestAnimationFrame(done));
+  const taken = [];
+  for (const value of values) {
+    await frame();
+    const start = performance.now();
+    model.set(key, value);
+    await frame();
+    await new Promise(done => setTimeout(done));
+    taken.push(performance.now() - start);
+  }
+  return taken;
+}"""
+
+
+class ViewPage:
+    """A blank page with one view or several, each under a name."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.problems: list[str] = []
+        page.set_content("<!doctype html><title>a view</title>")
+        page.on("console", self._note_console)
+        page.on("pageerror", lambda error: self.problems.append(str(error)))
+        page.on("request", self._note_request)
+
+    def mount(self, view: LiveView, *, dark: bool = False, name: str = "shown") -> float:
+        """Shows a view; returns how long it took until it was drawn, in ms."""
+        state = view.get_state()
+        taken: float = self.page.evaluate(
+            MOUNT,
+            {
+                "esm": str(view._esm),
+                "css": str(view._css),
+                "state": {key: state[key] for key in TRAITS},
+                "columns": base64.b64encode(view.columns).decode(),
+                "variables": DARK if dark else {},
+                "name": name,
+            },
+        )
+        return taken
+
+    def get(self, trait: str, name: str = "shown") -> Any:
+        """A trait as the model has it now."""
+        return self.page.evaluate(f"() => window[{name!r}].model.get({trait!r})")
+
+    def set(self, trait: str, value: Any, name: str = "shown") -> None:
+        """As the kernel would set it."""
+        self.page.evaluate(
+            f"value => window[{name!r}].model.set({trait!r}, value)",
+            value,
+        )
+
+    def step_ms(self, values: list[int], *, key: str = "step", name: str = "shown") -> list[float]:
+        """How long each change of a trait takes until the next frame is painted."""
+        taken: list[float] = self.page.evaluate(
+            STEP_MS, {"name": name, "key": key, "values": values}
+        )
+        return taken
+
+    def end(self, name: str = "shown") -> int:
+        """Ends a view as JupyterLab does; returns how many listeners it has left."""
+        left: int = self.page.evaluate(
+            f"() => {{ window[{name!r}].end(); return window[{name!r}].model.listeners(); }}"
+        )
+        return left
+
+    def _note_console(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.problems.append(message.text)
+
+    def _note_request(self, request: Request) -> None:
+        if not request.url.startswith(("data:", "blob:", "about:")):
+            self.problems.append(f"request: {request.url}")
