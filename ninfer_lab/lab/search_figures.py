@@ -26,6 +26,9 @@ from ninfer_lab.lab.target_graph import NodeVerdict, TargetGraph
 _GAP = 1.6
 """Between the columns of two candidates, in places."""
 
+_STEPS_DRAWN = 500
+"""Steps up to which all of them are drawn."""
+
 _LOOKS = {
     NodeVerdict.ADOPTABLE: ("o", palette.ALLOCATED_COLOUR),
     NodeVerdict.NO_SLOT: ("D", palette.COPIED_COLOUR),
@@ -46,7 +49,7 @@ def target_graph(graph: TargetGraph, *, title: str | None = None) -> Picture:
     axes = figure.subplots()
     axes.add_collection(
         LineCollection(
-            [(places[a], places[b]) for a, b in graph.steps],
+            [(places[a], places[b]) for a, b in _steps_drawn(graph)],
             colors=palette.EDGE_COLOUR,
             linewidths=0.4,
             alpha=0.28,
@@ -80,6 +83,18 @@ def target_graph(graph: TargetGraph, *, title: str | None = None) -> Picture:
         title=title,
     )
     return figure
+
+
+def _steps_drawn(graph: TargetGraph) -> list[tuple[int, int]]:
+    """All; of very many, which would be a grey cloud, those between targets that were judged."""
+    if len(graph.steps) <= _STEPS_DRAWN:
+        return list(graph.steps)
+    nodes = graph.nodes
+    return [
+        (a, b)
+        for a, b in graph.steps
+        if nodes[a].looked_at is not None and nodes[b].looked_at is not None
+    ]
 
 
 def _places(graph: TargetGraph) -> list[tuple[float, float]]:

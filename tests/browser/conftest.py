@@ -19,6 +19,7 @@ from browser.jupyter_session import (
     find_chromium,
     jupyter_server,
 )
+from browser.view_page import ViewPage
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 KERNELSPEC = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
@@ -66,3 +67,11 @@ def notebook_of(lab: LabPage, server: JupyterServer) -> Callable[..., LabPage]:
         return lab
 
     return open_new
+
+
+@pytest.fixture
+def blank(chromium: Browser) -> Iterator[ViewPage]:
+    """A page without Jupyter, for one view or several."""
+    context = chromium.new_context(viewport=WINDOW)
+    yield ViewPage(context.new_page())
+    context.close()

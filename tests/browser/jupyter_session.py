@@ -227,6 +227,13 @@ class LabPage:
         cells: list[Mapping[str, Any]] = self.evaluate(CODE_CELLS, limit_s=30)
         return cells
 
+    def sources(self) -> list[str]:
+        """The text of each cell, prose and code."""
+        texts: list[str] = self.evaluate(
+            f"() => {NOTEBOOK}.widgets.map(cell => cell.model.sharedModel.getSource())", limit_s=30
+        )
+        return texts
+
     def printed(self, number: int) -> str:
         """What a code cell, counted from 1 among the code cells, wrote to stdout."""
         outputs = self.code_cells()[number - 1]["outputs"]

@@ -15,15 +15,29 @@ from ninfer_lab.lab.widgets.live_view import LiveView
 
 TRAITS = ("columns_at", "facts", "steps_count", "step", "selected", "problem")
 
+LIGHT = {
+    "--jp-layout-color0": "white",
+    "--jp-layout-color1": "white",
+    "--jp-layout-color2": "#eee",
+    "--jp-content-font-color1": "rgba(0,0,0,.87)",
+    "--jp-content-font-color2": "rgba(0,0,0,.54)",
+    "--jp-border-color1": "#bdbdbd",
+}
 DARK = {
-    "--jp-layout-color0": "#111111",
+    "--jp-layout-color0": "#111",
     "--jp-layout-color1": "#212121",
     "--jp-layout-color2": "#424242",
-    "--jp-content-font-color1": "#ffffff",
-    "--jp-content-font-color2": "#b3b3b3",
+    "--jp-content-font-color1": "#fff",
+    "--jp-content-font-color2": "rgba(255,255,255,.7)",
     "--jp-border-color1": "#616161",
 }
-"""As JupyterLab's dark theme has them."""
+"""Word for word as JupyterLab's themes have them: a colour may be a name."""
+
+PIXEL = """({selector, x, y}) => {
+  const canvas = document.querySelector(selector);
+  const ratio = window.devicePixelRatio || 1;
+  return [...canvas.getContext('2d').getImageData(x * ratio, y * ratio, 1, 1).data].slice(0, 3);
+}"""
 
 MOUNT = """async ({esm, css, state, columns, variables, name}) => {
   const bytes = Uint8Array.from(atob(columns), c => c.charCodeAt(0));
@@ -97,7 +111,7 @@ class ViewPage:
                 "css": str(view._css),
                 "state": {key: state[key] for key in TRAITS},
                 "columns": base64.b64encode(view.columns).decode(),
-                "variables": DARK if dark else {},
+                "variables": DARK if dark else LIGHT,
                 "name": name,
             },
         )
@@ -120,6 +134,11 @@ class ViewPage:
             STEP_MS, {"name": name, "key": key, "values": values}
         )
         return taken
+
+    def pixel(self, selector: str, x: float, y: float) -> tuple[int, int, int]:
+        """Red, green and blue of a canvas at a place, in CSS pixels."""
+        red, green, blue = self.page.evaluate(PIXEL, {"selector": selector, "x": x, "y": y})
+        return red, green, blue
 
     def end(self, name: str = "shown") -> int:
         """Ends a view as JupyterLab does; returns how many listeners it has left."""

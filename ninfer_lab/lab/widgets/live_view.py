@@ -142,6 +142,11 @@ class LiveView(anywidget.AnyWidget):
 
         self.observe(observed, names=name)
 
+    def close(self) -> None:
+        """Ends the view on both sides, with the layout that came with it."""
+        self.layout.close()
+        super().close()
+
     @traitlets.validate("step")
     def _within(self, proposal: Mapping[str, Any]) -> int:
         value: int = proposal["value"]

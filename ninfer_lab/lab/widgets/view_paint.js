@@ -27,7 +27,7 @@ export function pageColours(node) {
   const style = getComputedStyle(node);
   const of = (name, otherwise) => style.getPropertyValue(name).trim() || otherwise;
   return {
-    paper: of("--nl-paper", "#ffffff"),
+    paper: inNumbers(of("--nl-paper", "#ffffff")),
     ink: of("--nl-ink", "#333333"),
     quiet: of("--nl-quiet", "#767676"),
     line: of("--nl-line", "#bdbdbd"),
@@ -35,6 +35,13 @@ export function pageColours(node) {
     accent: of("--nl-accent", "#d55e00"),
     font: of("--jp-ui-font-family", "system-ui, sans-serif"),
   };
+}
+
+/** A theme may say "white", which cannot be mixed: a canvas gives every colour back as numbers. */
+function inNumbers(colour) {
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.fillStyle = colour;
+  return pen.fillStyle;
 }
 
 /** Calls back when JupyterLab changes between light and dark. */
