@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.wanted import demoting as demoting
     from ninfer_lab.lab.wanted import evicting as evicting
     from ninfer_lab.lab.widgets.ledger_desk import LedgerDesk as LedgerDesk
+    from ninfer_lab.lab.widgets.placement_map_view import PlacementMapView as PlacementMapView
     from ninfer_lab.lab.widgets.target_graph_view import TargetGraphView as TargetGraphView
     from ninfer_lab.lab.widgets.transition_desk import TransitionDesk as TransitionDesk
     from ninfer_lab.lab.widgets.turns_desk import TurnsDesk as TurnsDesk
@@ -110,6 +111,7 @@ _HOME_OF_NAME = {
     "LedgerBench": "lab.ledger_bench",
     "LedgerDesk": "lab.widgets.ledger_desk",
     "Numerics": "contract.numerics",
+    "PlacementMapView": "lab.widgets.placement_map_view",
     "RequestOptions": "contract.options",
     "ReusePath": "contract.candidate",
     "RowStart": "policies.row_ledger",
@@ -201,6 +203,7 @@ __all__ = [
     "LedgerBench",
     "LedgerDesk",
     "Numerics",
+    "PlacementMapView",
     "RequestOptions",
     "ReusePath",
     "RowStart",

@@ -1,0 +1,112 @@
+"""What does one moment of a run look like on paper? (W-3)
+
+Owns the picture of a placement story's moment: every place, in the colours of who refers to it.
+Draws what `placement_story` found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch, Rectangle
+
+from ninfer_lab.lab import palette
+from ninfer_lab.lab.picture import Picture
+from ninfer_lab.lab.placement_story import FREE, Mark, Panel, PlacementStory
+
+COLUMNS = 32
+"""Places of one line."""
+
+_NARROW_PLACES = 96
+"""Panels of more places draw smaller ones."""
+
+
+def placement_moment(story: PlacementStory, step: int) -> Picture:
+    """Every place at one moment; what is shared is striped, held hatched, pinned outlined.
+
+    Args:
+        story: Of one run.
+        step: Which moment, from 0.
+    """
+    cells, moment = story.cells_at(step), story.moments[step]
+    heights = [0.9 + 0.55 * _lines(panel) for panel in story.panels]
+    figure = Picture(figsize=(9.5, 1.0 + 0.52 * sum(heights)), layout="constrained")
+    drawn = figure.subplots(len(heights), 1, height_ratios=heights, squeeze=False)
+    for axes, panel in zip(drawn[:, 0], story.panels, strict=True):
+        _panel(axes, story, panel, cells[panel.first :][: panel.places_count])
+        use = moment.occupancy.on(panel.axis)
+        promised = (
+            f", {use.reserved_count:,} of them promised or held" if use.reserved_count else ""
+        )
+        axes.set_title(
+            f"{panel.title}: {use.used_count:,} of {use.capacity_count:,} used{promised}",
+            loc="left",
+            fontsize=9,
+        )
+    there = dict.fromkeys(holder for mark in cells for holder in mark.holders)
+    handles = [Patch(color=story.holders[h][1], label=story.holders[h][0]) for h in sorted(there)]
+    handles.append(
+        Patch(facecolor=palette.FREE_COLOUR, edgecolor=palette.EDGE_COLOUR, label="free")
+    )
+    figure.legend(
+        handles=handles[-12:],
+        loc="outside upper center",
+        ncols=min(6, len(handles)),
+        frameon=False,
+        fontsize=9,
+        title=f"{story.name}, moment {step + 1} of {len(story.moments)}: {moment.words}"[:110],
+    )
+    return figure
+
+
+def _columns(panel: Panel) -> int:
+    return COLUMNS if panel.places_count <= _NARROW_PLACES else 3 * COLUMNS
+
+
+def _lines(panel: Panel) -> int:
+    return -(-panel.places_count // _columns(panel)) if panel.noun != "granule" else 1
+
+
+def _panel(axes: Axes, story: PlacementStory, panel: Panel, marks: Sequence[Mark]) -> None:
+    is_slots, is_arena = panel.noun.endswith("slot"), panel.noun == "granule"
+    columns = panel.places_count if is_arena else _columns(panel)
+    wide = 4 if is_slots and panel.places_count * 4 <= COLUMNS else 1
+    for place, mark in enumerate(marks):
+        x, y = place % columns * wide, -(place // columns)
+        _place(axes, story, (x, y), wide - 0.1 if not is_arena else 1.0, mark)
+        if wide > 1 and mark != FREE:
+            axes.text(
+                x + wide / 2 - 0.05,
+                y + 0.45,
+                "held" if mark.is_held else mark.words.replace(" at ", "\nat "),
+                ha="center",
+                va="center",
+                fontsize=7,
+            )
+    axes.set_xlim(-0.2, max(columns, COLUMNS if not is_arena else 1))
+    axes.set_ylim(-_lines(panel) + 0.8, 1.1)
+    axes.set_axis_off()
+
+
+def _place(
+    axes: Axes, story: PlacementStory, at: tuple[float, float], width: float, mark: Mark
+) -> None:
+    (x, y), height = at, 0.9
+    colours = [story.holders[h][1] for h in mark.holders] or [palette.FREE_COLOUR]
+    for i, colour in enumerate(colours):
+        stripe = height / len(colours)
+        axes.add_patch(
+            Rectangle((x, y + i * stripe), width, stripe, color=colour, linewidth=0, alpha=0.75)
+        )
+    axes.add_patch(
+        Rectangle(
+            (x, y),
+            width,
+            height,
+            fill=False,
+            hatch="////" if mark.is_held else None,
+            edgecolor=palette.CAPACITY_COLOUR if mark.is_pinned else palette.EDGE_COLOUR,
+            linewidth=2.0 if mark.is_pinned else 0.5,
+        )
+    )

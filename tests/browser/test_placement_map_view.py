@@ -1,0 +1,110 @@
+"""Law: the placement map is stepped, played and pointed at, and says what each place is."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Position
+
+from browser.test_first_notebook import SCREENSHOTS
+from browser.view_page import ViewPage
+from lab.recorded_runs import random_run
+from ninfer_lab.contract.recording_options import PlacementDetail, RecordingOptions
+from ninfer_lab.lab.widgets.placement_map_view import PlacementMapView
+
+CANVAS = ".nl-placement-map .nl-drawn canvas"
+
+
+@pytest.fixture(scope="module")
+def run() -> PlacementMapView:
+    recording = RecordingOptions(placements=PlacementDetail.CHANGES)
+    return PlacementMapView(random_run(3, requests=60, recording=recording))
+
+
+def spot_of(blank: ViewPage, cell: int) -> Position:
+    x, y = blank.page.evaluate(f"() => document.querySelector({CANVAS!r}).spotOf({cell})")
+    return Position(x=x, y=y)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_every_place_has_the_colour_of_who_refers_to_it(
+    blank: ViewPage, run: PlacementMapView, dark: bool
+) -> None:  # spec: W-3, W-5
+    story, page_panel = run.story, run.story.panels[1]
+    step = next(i for i, m in enumerate(story.moments) if i > 60 and m.stages)
+    blank.mount(run, dark=dark)
+    blank.set("step", step)
+    blank.page.wait_for_timeout(100)
+    cells = story.cells_at(step)
+    for cell in range(page_panel.first, page_panel.first + page_panel.places_count):
+        if len(cells[cell].holders) == 1:
+            spot = spot_of(blank, cell)
+            red, green, blue = blank.pixel(CANVAS, spot["x"], spot["y"])
+            colour = story.holders[cells[cell].holders[0]][1]
+            assert f"#{red:02X}{green:02X}{blue:02X}" == colour
+    blank.page.screenshot(path=SCREENSHOTS / f"placement_map_{'dark' if dark else 'light'}.png")
+    assert blank.problems == []
+
+
+def test_pointing_at_a_place_names_it(blank: ViewPage, run: PlacementMapView) -> None:  # spec: W-3
+    blank.mount(run)
+    step, cell, mark = next(
+        (i, cell, run.story.marks[mark])
+        for i, moment in enumerate(run.story.moments)
+        for cell, mark in moment.changes
+        if len(run.story.marks[mark].holders) > 1
+    )
+    blank.set("step", step)
+    blank.page.wait_for_timeout(50)
+    blank.page.locator(CANVAS).hover(position=spot_of(blank, cell))
+    hint = blank.page.locator(".nl-hint").nth(1).inner_text()
+    who = " and ".join(run.story.holders[each][0] for each in mark.holders)
+    assert f"{who}, shared by {len(mark.holders)}" in hint
+    blank.page.locator(CANVAS).click(position=spot_of(blank, cell))
+    assert blank.get("selected") == cell
+    assert blank.problems == []
+
+
+def test_keys_step_and_the_event_follows(
+    blank: ViewPage, run: PlacementMapView
+) -> None:  # spec: W-3, W-5
+    blank.mount(run)
+    blank.page.locator(CANVAS).focus()
+    for key, step in (("Home", 0), ("ArrowRight", 1), ("PageDown", 11), ("ArrowLeft", 10)):
+        blank.page.keyboard.press(key)
+        assert blank.get("step") == step
+        assert blank.get("event") == run.story.moments[step].event
+    blank.set("event", run.story.moments[40].event)
+    assert blank.get("step") == 40
+    words = run.story.moments[40].words
+    assert words[1:] in blank.page.locator(".nl-placement-map [aria-live]").first.inner_text()
+    assert blank.problems == []
+
+
+def test_an_admission_shows_each_stage_against_what_there_is(
+    blank: ViewPage, run: PlacementMapView
+) -> None:  # spec: W-3, STG-1
+    blank.mount(run)
+    blank.set("step", 0)
+    blank.page.locator(CANVAS).focus()
+    blank.page.keyboard.press("n")
+    moment = run.story.moments[blank.get("step")]
+    assert moment.stages
+    rows = blank.page.locator(".nl-stages tr")
+    assert rows.nth(0).inner_text().split("\t")[1:] == [s.name.value for s in moment.stages]
+    used = [str(stage.occupancy.device_state.used_count) for stage in moment.stages]
+    assert rows.nth(1).inner_text().replace("\n", "").split("\t")[1:] == used
+    assert blank.problems == []
+
+
+def test_play_goes_on_by_itself_and_stops(blank: ViewPage, run: PlacementMapView) -> None:
+    blank.mount(run)
+    blank.set("step", 0)
+    play = blank.page.get_by_role("button", name="play")
+    play.click()
+    blank.page.wait_for_function("() => window.shown.model.get('step') >= 3")
+    blank.page.get_by_role("button", name="pause").click()
+    stopped = blank.get("step")
+    blank.page.wait_for_timeout(250)
+    assert blank.get("step") == stopped
+    assert blank.end() == 0
+    assert blank.problems == []

@@ -1,0 +1,115 @@
+"""Law: at every moment the story says of each place what the ledger says, and counts likewise."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from lab.recorded_runs import random_run
+from ninfer_lab.contract.capacity import Axis
+from ninfer_lab.contract.errors import OptionsError
+from ninfer_lab.contract.events import RequestAdmitted
+from ninfer_lab.contract.ids import OwnerId
+from ninfer_lab.contract.recording_options import PlacementDetail, RecordingOptions
+from ninfer_lab.contract.target import StageName
+from ninfer_lab.lab.experiments import two_aliases
+from ninfer_lab.lab.placement_story import (
+    FREE,
+    Mark,
+    PlacementStory,
+    story_of,
+    story_of_ledgers,
+)
+from ninfer_lab.lab.recording.recording import Recording
+
+CHANGES = RecordingOptions(placements=PlacementDetail.CHANGES)
+
+
+@pytest.fixture(scope="module")
+def run() -> Recording:
+    return random_run(3, requests=60, recording=CHANGES)
+
+
+@pytest.fixture(scope="module")
+def story(run: Recording) -> PlacementStory:
+    return story_of(run)
+
+
+def test_every_place_in_use_is_marked_and_no_other(
+    run: Recording, story: PlacementStory
+) -> None:  # spec: W-3, RCD-1
+    granule_bytes = run.facts.options.capacity.host_kv.granule_bytes
+    cells = [FREE] * story.cells_count
+    kinds: Counter[str] = Counter()
+    for moment, (_, ledger) in zip(story.moments, run.ledgers(), strict=True):
+        for cell, mark in moment.changes:
+            assert cells[cell] != story.marks[mark], "what has not changed is not told"
+            cells[cell] = story.marks[mark]
+        for panel in story.panels:
+            marks = cells[panel.first :][: panel.places_count]
+            use = ledger.occupancy.on(panel.axis)
+            unit = granule_bytes if panel.axis is Axis.HOST_KV else 1
+            held = sum(mark.is_held for mark in marks)
+            assert sum(mark != FREE and not mark.is_held for mark in marks) * unit == (
+                use.allocated_count
+            )
+            assert held * unit <= use.reserved_count
+            kinds["held"] += held
+        kinds["shared"] += any(len(mark.holders) > 1 for mark in cells)
+        kinds["pinned"] += any(mark.is_pinned for mark in cells)
+        kinds["Host"] += ledger.occupancy.host_kv.allocated_count > 0
+    assert min(kinds[each] for each in ("held", "shared", "pinned", "Host")) > 0, kinds
+
+
+def test_an_admission_brings_its_stages(run: Recording, story: PlacementStory) -> None:
+    # spec: W-3, STG-1
+    staged = [moment for moment in story.moments if moment.stages]
+    assert staged
+    for moment in staged:
+        event = run.events[moment.event]
+        assert isinstance(event, RequestAdmitted)
+        assert moment.words.startswith(f"request {event.request} becomes active")
+        assert moment.stages[0].name is StageName.NOW
+        assert moment.stages[-1].name is StageName.COMMITTED
+        assert moment.stages[-1].occupancy == moment.occupancy
+    assert any(moment.phase for moment in story.moments), "and copies in flight are seen"
+
+
+def test_a_place_is_replayed_and_said_in_words() -> None:  # spec: W-3
+    bench = two_aliases()
+    told = [("three owners", bench.ledger)]
+    bench.evict(OwnerId(1))
+    told.append(("owner 1 is gone", bench.ledger))
+    story = story_of_ledgers(told, bench.options.capacity, "two aliases")
+    assert story.describe(0) == (
+        "1 of 2: three owners\n"
+        "Device StateImage slots: 3 of 6 used\n"
+        "  0: session endpoint at 256, owner 1\n"
+        "  1: session endpoint at 268, owner 2\n"
+        "  2: session endpoint at 128, owner 3\n"
+        "Device KV pages, 64 tokens each: 7 of 16 used\n"
+        "  0–3: owner 1 and owner 2\n"
+        "  4: owner 2\n"
+        "  5–6: owner 3\n"
+        "Host StateImage slots: 0 of 4 used\n"
+        "Host KV arena, to scale: 0 of 8,192 bytes used"
+    )
+    assert "  0–3: owner 2\n" in story.describe(1)
+    assert story.cells_at(1)[0] == FREE
+    assert len(story.moments[1].changes) == 5, "a slot and four pages, and nothing else"
+    with pytest.raises(IndexError, match="moment 2 of 2"):
+        story.cells_at(2)
+
+
+def test_a_held_and_a_pinned_place_are_named(story: PlacementStory) -> None:
+    assert story.words_of(Mark((), is_held=True)) == "held for a copy that is under way"
+    assert story.words_of(Mark((0,), "x", is_pinned=True)).endswith(", pinned by a reader")
+    assert story.words_of(FREE) == "nobody"
+
+
+def test_a_run_without_placements_is_refused_with_what_to_do() -> None:  # spec: BAD-1
+    with pytest.raises(OptionsError, match=r"found no placements.*PlacementDetail\.CHANGES"):
+        story_of(random_run(3, requests=2))
+    with pytest.raises(OptionsError, match="found none"):
+        story_of_ledgers([], two_aliases().options.capacity, "nothing")
