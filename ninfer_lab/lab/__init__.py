@@ -89,6 +89,9 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.wanted import evicting as evicting
     from ninfer_lab.lab.widgets.ledger_desk import LedgerDesk as LedgerDesk
     from ninfer_lab.lab.widgets.placement_map_view import PlacementMapView as PlacementMapView
+    from ninfer_lab.lab.widgets.pressure_ladders_view import (
+        PressureLaddersView as PressureLaddersView,
+    )
     from ninfer_lab.lab.widgets.target_graph_view import TargetGraphView as TargetGraphView
     from ninfer_lab.lab.widgets.transition_desk import TransitionDesk as TransitionDesk
     from ninfer_lab.lab.widgets.turns_desk import TurnsDesk as TurnsDesk
@@ -112,6 +115,7 @@ _HOME_OF_NAME = {
     "LedgerDesk": "lab.widgets.ledger_desk",
     "Numerics": "contract.numerics",
     "PlacementMapView": "lab.widgets.placement_map_view",
+    "PressureLaddersView": "lab.widgets.pressure_ladders_view",
     "RequestOptions": "contract.options",
     "ReusePath": "contract.candidate",
     "RowStart": "policies.row_ledger",
@@ -204,6 +208,7 @@ __all__ = [
     "LedgerDesk",
     "Numerics",
     "PlacementMapView",
+    "PressureLaddersView",
     "RequestOptions",
     "ReusePath",
     "RowStart",

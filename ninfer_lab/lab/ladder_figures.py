@@ -18,7 +18,7 @@ from ninfer_lab.lab.ladders import Fate, LadderRung, OwnerLadder, RecencyLadder,
 from ninfer_lab.lab.owner_rungs import RungKind
 from ninfer_lab.lab.picture import Picture
 
-_COLOURS = {
+RUNG_COLOURS = {
     RungKind.KEEP: palette.FREE_COLOUR,
     RungKind.DROP_REPLICA: "#56B4E9",
     RungKind.TO_HOST: palette.HOST_COLOUR,
@@ -26,7 +26,7 @@ _COLOURS = {
     RungKind.END_CHECKPOINT: palette.COPIED_COLOUR,
     RungKind.EVICT: palette.EDGE_COLOUR,
 }
-_FATES = {
+FATE_COLOURS = {
     Fate.GONE: palette.EDGE_COLOUR,
     Fate.LEAVES: palette.HOST_COLOUR,
     Fate.STAYS: palette.DEVICE_COLOUR,
@@ -58,10 +58,10 @@ def owner_ladders(found: Sequence[OwnerLadder], *, title: str | None = None) -> 
     axes.set_axis_off()
     figure.legend(
         handles=[
-            Patch(color=_COLOURS[RungKind.DROP_REPLICA], label="a second replica goes"),
-            Patch(color=_COLOURS[RungKind.TO_HOST], label="to the Host"),
-            Patch(color=_COLOURS[RungKind.SHORTEN], label="a checkpoint ends"),
-            Patch(color=_COLOURS[RungKind.EVICT], label="evicted"),
+            Patch(color=RUNG_COLOURS[RungKind.DROP_REPLICA], label="a second replica goes"),
+            Patch(color=RUNG_COLOURS[RungKind.TO_HOST], label="to the Host"),
+            Patch(color=RUNG_COLOURS[RungKind.SHORTEN], label="a checkpoint ends"),
+            Patch(color=RUNG_COLOURS[RungKind.EVICT], label="evicted"),
             Patch(facecolor="white", edgecolor="black", linewidth=2, label="taken"),
             Patch(facecolor="white", edgecolor="none", label="bold: alone → with the others"),
         ],
@@ -82,7 +82,7 @@ def _rung(axes: Axes, column: int, y: float, rung: LadderRung, *, is_taken: bool
             _CELL_WIDTH - 0.1,
             _CELL_HEIGHT - 0.08,
             boxstyle="round,pad=0,rounding_size=0.06",
-            facecolor=_COLOURS[rung.kind],
+            facecolor=RUNG_COLOURS[rung.kind],
             alpha=0.75 if is_taken else 0.2,
             linewidth=0,
         )
@@ -238,7 +238,7 @@ def recency_ladder(found: RecencyLadder, *, title: str | None = None) -> Picture
     )
     figure.legend(
         handles=[
-            *(Patch(color=colour, label=fate.value) for fate, colour in _FATES.items()),
+            *(Patch(color=colour, label=fate.value) for fate, colour in FATE_COLOURS.items()),
             least,
         ],
         loc="outside upper center",
@@ -258,7 +258,7 @@ def _recency_rung(axes: Axes, y: float, rung: RecencyRung, *, is_least: bool) ->
                 (column, y - 0.36),
                 0.94,
                 0.72,
-                facecolor=_FATES[fate],
+                facecolor=FATE_COLOURS[fate],
                 alpha=0.75 if rung.is_adoptable else 0.25,
                 linewidth=0,
             )
@@ -306,7 +306,7 @@ def fates(
                     (column, y - 0.48),
                     0.96,
                     0.96,
-                    facecolor=_COLOURS[taken.kind],
+                    facecolor=RUNG_COLOURS[taken.kind],
                     alpha=0.5,
                     linewidth=0,
                 )

@@ -15,7 +15,7 @@ from random import Random
 
 from ninfer_lab.contract.capacity import Axis
 from ninfer_lab.contract.checkpoint import CheckpointKind
-from ninfer_lab.contract.planning import STAYS
+from ninfer_lab.contract.planning import STAYS, TargetHandle
 from ninfer_lab.contract.target import Violation
 from ninfer_lab.engine.decision_problem import (
     DecisionProblem,
@@ -87,16 +87,19 @@ class OwnerLadder:
         return f"owner {self.owner} ({self.retention.value}{source}): {rungs}"
 
 
-def owner_ladders(decision: Decision) -> tuple[OwnerLadder, ...]:
-    """One for each owner, by the decision that was taken."""
+def owner_ladders(
+    decision: Decision, target: TargetHandle | None = None
+) -> tuple[OwnerLadder, ...]:
+    """One for each owner, by the decision that was taken, or by another of its targets."""
+    target = decision.best.target if target is None else target
     return tuple(
-        _owner_ladder(decision, owner) for owner in range(len(decision.posed.session.owners))
+        _owner_ladder(decision, owner, target)
+        for owner in range(len(decision.posed.session.owners))
     )
 
 
-def _owner_ladder(decision: Decision, owner: int) -> OwnerLadder:
+def _owner_ladder(decision: Decision, owner: int, target: TargetHandle) -> OwnerLadder:
     session, valuation = decision.posed.session, decision.posed.valuation
-    target = decision.best.target
     choice = target.choices[owner]
     above = merged(way_to(session, owner, choice))
     below = merged(way_down(session, owner, choice, valuation.own_loss_ns))
@@ -121,6 +124,16 @@ def _owner_ladder(decision: Decision, owner: int) -> OwnerLadder:
         taken=len(above),
         is_source=not session.is_eligible(target.candidate, owner),
     )
+
+
+def freed_pages(decision: Decision, target: TargetHandle) -> int:
+    """Device pages that a target as a whole has fewer in use than its candidate's identity."""
+    session = decision.posed.session
+    before, after = (
+        session.assess(each).stages[-1].occupancy.device_kv.used_count
+        for each in (session.identity(target.candidate), target)
+    )
+    return before - after
 
 
 def _freed(frees: tuple[int, ...]) -> Freed:

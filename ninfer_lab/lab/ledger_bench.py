@@ -7,6 +7,7 @@ numbers that pictures and explanations give them. Decides nothing and counts not
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import count
@@ -54,12 +55,19 @@ _STRIDE_TOKENS = 100_000
 """Prompts that share nothing start so far apart."""
 
 
+MOMENTS_KEPT = 4_096
+"""Of one bench; a notebook looks at a few dozen."""
+
+
 class LedgerBench:
     """A Program to be acted on. Every law of the ledger is checked after every act.
 
     Args:
         options: Capacities.
         failing_transfers: Ordinals, from 0, of transfers between the tiers that fail.
+
+    Attributes:
+        moments: What was done, and the ledger after it, act by act; the oldest go first.
     """
 
     def __init__(
@@ -82,6 +90,7 @@ class LedgerBench:
         self._open: TransactionHandle | None = None
         self._catalog: tuple[CatalogEntry, ...] = ()
         self._seen = self._picture()
+        self.moments = deque([("nothing has happened", self._seen.ledger)], maxlen=MOMENTS_KEPT)
 
     def token(self, request: RequestId, position_tokens: int) -> int:
         """What every request says: its position. Nobody reads it."""
@@ -174,7 +183,7 @@ class LedgerBench:
             PlanRefused: Stale, forged or used before, or another one is open.
         """
         self._open = self.program.start(plan)
-        self._look()
+        self._look("a transition begins")
 
     def advance(self) -> ResourceResult | None:
         """Carries the open transition on: to its end, or to where copies are in flight."""
@@ -183,7 +192,7 @@ class LedgerBench:
         if result is not None:
             self._open = None
             self._adopt(result)
-        self._look()
+        self._look(_said_of(result))
         return result
 
     def arrive(self) -> None:
@@ -240,7 +249,7 @@ class LedgerBench:
             self.program.capture(handle, CaptureTerms(gives_way=offer.older_rewrite))
         if token is not None:
             self.program.accept(handle, token)
-        self._look()
+        self._look(f"a forward in lane {handle.lane}, to token {cut.end_tokens:,}")
 
     def finish(self, handle: SequenceHandle, end: SequenceEnd = SequenceEnd.PUBLISH) -> None:
         """Settles an active sequence."""
@@ -249,7 +258,8 @@ class LedgerBench:
         if published is not None:
             self._refs[published.ref.id] = published.ref
             self._prompts[published.ref.id] = committed.candidate.request.prompt.tokens
-        self._look()
+        left = "nothing" if published is None else f"owner {published.ref.id}"
+        self._look(f"the request in lane {handle.lane} ends and leaves {left}")
 
     def publish(
         self, tokens: int, *, after: OwnerId | None = None, captures: Iterable[int] = ()
@@ -350,10 +360,11 @@ class LedgerBench:
                 del self._refs[result.consumed.ref.id]
             self._running[result.handle.lane] = result
 
-    def _look(self) -> None:
+    def _look(self, done: str) -> None:
         now = self._picture()
         check_laws(now, self.options, self._seen)
         self._seen = now
+        self.moments.append((done, now.ledger))
 
     def _picture(self) -> ControllerSnapshot:
         """With the catalog of a manager that adopts ends, and ends only."""
@@ -369,3 +380,12 @@ class LedgerBench:
                 for owner in ledger.owners
             )
         return ControllerSnapshot(ledger=ledger, catalog=self._catalog)
+
+
+def _said_of(result: ResourceResult | None) -> str:
+    """How far a transition has come, in words."""
+    if result is None:
+        return "its copies are in flight"
+    if isinstance(result, Committed):
+        return f"a request becomes active in lane {result.handle.lane}, by {result.state.value}"
+    return f"it ends without its request: {result.cause.value}"

@@ -6,6 +6,7 @@ Draws what `placement_story` found.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
@@ -13,10 +14,16 @@ from matplotlib.patches import Patch, Rectangle
 
 from ninfer_lab.lab import palette
 from ninfer_lab.lab.picture import Picture
-from ninfer_lab.lab.placement_story import FREE, Mark, Panel, PlacementStory
+from ninfer_lab.lab.placement_story import FREE, Mark, Panel, PlacementStory, runs_of
 
 COLUMNS = 32
 """Places of one line."""
+
+_SLOT_COLUMNS = 4
+"""A slot is as wide as so many pages: it carries words."""
+
+_NAMED_HOLDERS = 12
+"""In the legend; more say nothing."""
 
 _NARROW_PLACES = 96
 """Panels of more places draw smaller ones."""
@@ -34,8 +41,9 @@ def placement_moment(story: PlacementStory, step: int) -> Picture:
     figure = Picture(figsize=(9.5, 1.0 + 0.52 * sum(heights)), layout="constrained")
     drawn = figure.subplots(len(heights), 1, height_ratios=heights, squeeze=False)
     for axes, panel in zip(drawn[:, 0], story.panels, strict=True):
-        _panel(axes, story, panel, cells[panel.first :][: panel.places_count])
-        use = moment.occupancy.on(panel.axis)
+        use, marks = moment.occupancy.on(panel.axis), cells[panel.first :][: panel.places_count]
+        held_count = sum(mark.is_held for mark in marks)
+        _panel(axes, story, panel, marks, use.reserved_count - held_count)
         promised = (
             f", {use.reserved_count:,} of them promised or held" if use.reserved_count else ""
         )
@@ -44,20 +52,33 @@ def placement_moment(story: PlacementStory, step: int) -> Picture:
             loc="left",
             fontsize=9,
         )
-    there = dict.fromkeys(holder for mark in cells for holder in mark.holders)
-    handles = [Patch(color=story.holders[h][1], label=story.holders[h][0]) for h in sorted(there)]
-    handles.append(
-        Patch(facecolor=palette.FREE_COLOUR, edgecolor=palette.EDGE_COLOUR, label="free")
-    )
+    title = f"{story.name}, moment {step + 1} of {len(story.moments)}: {moment.words}"
     figure.legend(
-        handles=handles[-12:],
+        handles=_legend(story, cells, any(use.reserved_count for use in moment.occupancy.axes)),
         loc="outside upper center",
-        ncols=min(6, len(handles)),
+        ncols=6,
         frameon=False,
         fontsize=9,
-        title=f"{story.name}, moment {step + 1} of {len(story.moments)}: {moment.words}"[:110],
+        title=textwrap.fill(title, 110, max_lines=2),
     )
     return figure
+
+
+def _legend(story: PlacementStory, cells: Sequence[Mark], has_promised: bool) -> list[Patch]:
+    there = sorted({holder for mark in cells for holder in mark.holders})
+    handles = [Patch(color=story.holders[h][1], label=story.holders[h][0]) for h in there]
+    handles = handles[:_NAMED_HOLDERS]
+    edge = palette.EDGE_COLOUR
+    handles.append(Patch(facecolor=palette.FREE_COLOUR, edgecolor=edge, label="free"))
+    if has_promised:
+        label = "promised or held"
+        handles.append(Patch(facecolor="white", edgecolor=edge, hatch="////", label=label))
+    if any(mark.is_pinned for mark in cells):
+        accent = palette.CAPACITY_COLOUR
+        handles.append(
+            Patch(facecolor="white", edgecolor=accent, linewidth=2, label="pinned by a reader")
+        )
+    return handles
 
 
 def _columns(panel: Panel) -> int:
@@ -68,14 +89,25 @@ def _lines(panel: Panel) -> int:
     return -(-panel.places_count // _columns(panel)) if panel.noun != "granule" else 1
 
 
-def _panel(axes: Axes, story: PlacementStory, panel: Panel, marks: Sequence[Mark]) -> None:
-    is_slots, is_arena = panel.noun.endswith("slot"), panel.noun == "granule"
-    columns = panel.places_count if is_arena else _columns(panel)
-    wide = 4 if is_slots and panel.places_count * 4 <= COLUMNS else 1
+def _panel(
+    axes: Axes, story: PlacementStory, panel: Panel, marks: Sequence[Mark], promised_count: int
+) -> None:
+    axes.set_axis_off()
+    if panel.noun == "granule":
+        for start, end, mark in runs_of(marks):
+            _place(axes, story, (start, 0), end - start, mark)
+        axes.set_xlim(-0.002 * len(marks), 1.002 * len(marks))
+        axes.set_ylim(-0.1, 1.1)
+        return
+    columns = _columns(panel)
+    is_wide = panel.noun.endswith("slot") and panel.places_count * _SLOT_COLUMNS <= COLUMNS
+    wide = _SLOT_COLUMNS if is_wide else 1
     for place, mark in enumerate(marks):
         x, y = place % columns * wide, -(place // columns)
-        _place(axes, story, (x, y), wide - 0.1 if not is_arena else 1.0, mark)
-        if wide > 1 and mark != FREE:
+        is_promised = mark == FREE and promised_count > 0
+        promised_count -= is_promised
+        _place(axes, story, (x, y), wide - 0.1, Mark((), is_held=True) if is_promised else mark)
+        if is_wide and mark != FREE:
             axes.text(
                 x + wide / 2 - 0.05,
                 y + 0.45,
@@ -84,9 +116,8 @@ def _panel(axes: Axes, story: PlacementStory, panel: Panel, marks: Sequence[Mark
                 va="center",
                 fontsize=7,
             )
-    axes.set_xlim(-0.2, max(columns, COLUMNS if not is_arena else 1))
+    axes.set_xlim(-0.2, max(columns, COLUMNS))
     axes.set_ylim(-_lines(panel) + 0.8, 1.1)
-    axes.set_axis_off()
 
 
 def _place(

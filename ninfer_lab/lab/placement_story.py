@@ -127,7 +127,7 @@ class PlacementStory:
             lines.append(f"{panel.title}: {use.used_count:,} of {use.capacity_count:,}{unit} used")
             lines += [
                 f"  {_range(start, end)}: {self.words_of(mark)}"
-                for start, end, mark in _runs(cells[panel.first :][: panel.places_count])
+                for start, end, mark in runs_of(cells[panel.first :][: panel.places_count])
                 if mark != FREE
             ]
         return "\n".join(lines)
@@ -349,7 +349,7 @@ def _image_words(ledger: LedgerSnapshot) -> dict[StateImageId, str]:
     return words
 
 
-def _runs(cells: Sequence[Mark]) -> Iterator[tuple[int, int, Mark]]:
+def runs_of(cells: Sequence[Mark]) -> Iterator[tuple[int, int, Mark]]:
     """Neighbours with the same in them: [start, end)."""
     start = 0
     for place in range(1, len(cells) + 1):

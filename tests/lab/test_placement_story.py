@@ -95,7 +95,7 @@ def test_a_place_is_replayed_and_said_in_words() -> None:  # spec: W-3
         "Host StateImage slots: 0 of 4 used\n"
         "Host KV arena, to scale: 0 of 8,192 bytes used"
     )
-    assert "  0–3: owner 2\n" in story.describe(1)
+    assert "  0–4: owner 2\n" in story.describe(1)
     assert story.cells_at(1)[0] == FREE
     assert len(story.moments[1].changes) == 5, "a slot and four pages, and nothing else"
     with pytest.raises(IndexError, match="moment 2 of 2"):
