@@ -191,9 +191,16 @@ class LabPage:
         self.evaluate("() => window.jupyterapp.restored.then(() => null)", limit_s=30)
         self.page.wait_for_function(KERNEL_IS_IDLE, timeout=limit_ms)
 
-    def command(self, name: str, *, limit_s: float = RUN_LIMIT_S) -> None:
+    def command(
+        self,
+        name: str,
+        *,
+        arguments: Mapping[str, str] | None = None,
+        limit_s: float = RUN_LIMIT_S,
+    ) -> None:
         """Executes one of JupyterLab's commands and waits for its end."""
-        call = f"() => window.jupyterapp.commands.execute({json.dumps(name)}).then(() => null)"
+        given = f"{json.dumps(name)}, {json.dumps(dict(arguments or {}))}"
+        call = f"() => window.jupyterapp.commands.execute({given}).then(() => null)"
         self.evaluate(call, limit_s=limit_s)
 
     def run_all(self, *, limit_s: float = RUN_LIMIT_S) -> None:

@@ -87,3 +87,33 @@ def test_a_cell_that_is_run_again_leaks_nothing(notebook_of: Callable[..., LabPa
     assert int(lab.printed(2)) == before
     assert lab.page.locator(CANVAS).count() == 1
     assert lab.problems == []
+
+
+MAP = """
+bench = lab.experiments.two_aliases()
+bench.evict(1)
+places = lab.PlacementMapView(bench.moments, bench.options, name="owner 1 goes")
+again = lab.PlacementMapView(bench.moments, bench.options, name="beside it")
+import ipywidgets
+link = ipywidgets.jslink((places, "step"), (again, "step"))
+ipywidgets.VBox([places, again])
+"""
+ASK = "print(places.step, again.step, places.event, places.told.splitlines()[0])"
+
+
+def test_two_maps_step_together_in_the_dark(notebook_of: Callable[..., LabPage]) -> None:
+    # spec: W-3, W-5
+    lab = notebook_of("map.ipynb", "from ninfer_lab import lab", MAP, ASK)
+    lab.command("apputils:change-theme", arguments={"theme": "JupyterLab Dark"})
+    lab.run_all()
+    assert lab.errors() == []
+    first, second = (lab.page.locator(".nl-placement-map").nth(i) for i in range(2))
+    first.locator(".nl-drawn canvas").focus()
+    lab.page.keyboard.press("Home")
+    lab.page.keyboard.press("ArrowRight")
+    second.locator(".nl-step").get_by_text("moment 2 of").wait_for()
+    lab.run_cell(3)
+    assert lab.printed(3).startswith("1 1 1 2 of ")
+    lab.show(2)
+    lab.screenshot(SCREENSHOTS / "placement_map_in_lab_dark.png")
+    assert lab.problems == []
