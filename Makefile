@@ -21,7 +21,8 @@ PIP_OPTIONS ?=
 export OMP_WAIT_POLICY := PASSIVE
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help lab test bench peers bench-kernels kernels-table soak notebooks setup-lab setup-test chromium clean \
+.PHONY: help lab test bench peers bench-kernels bench-views kernels-table soak notebooks setup-lab setup-test \
+	chromium clean \
 	check-style check-types check-imports test-rooms test-kernels test-notebooks test-browser
 
 help: ## list the targets
@@ -41,6 +42,9 @@ peers: setup-test ## run vLLM and llama.cpp on the same requests, in an environm
 
 bench-kernels: setup-test ## on a GPU: time of every kernel against the GPU's own limits and the usual library
 	$(BIN)/python kernels/bench/gpu_table.py
+
+bench-views: setup-test chromium ## in a browser: time of a view's first draw and of a step
+	PYTHONPATH=tests $(BIN)/python -m browser.view_speed
 
 kernels-table: setup-test ## compile every shipped kernel for every chip, no GPU needed; the table of kernels/README.md
 	$(BIN)/python -m ninfer_kernels.ahead_of_time --readme kernels/README.md

@@ -203,9 +203,7 @@ function draw(view, canvas, model) {
   drawFrame(pen, page, view);
   drawLinks(pen, page, view, selected);
   drawPath(pen, page, view, step);
-  for (let target = 0; target < view.graph.count; target += 1) {
-    if (view.shown[target]) drawTarget(pen, page, view, target, step);
-  }
+  drawTargets(pen, page, view, step);
   for (const target of view.facts.incumbents) {
     if (view.shown[target] && view.graph.look[target] <= step) drawIncumbent(pen, page, view, target);
   }
@@ -279,28 +277,52 @@ function drawPath(pen, page, { facts, graph, placed, shown }, step) {
   }
 }
 
-function drawTarget(pen, page, view, target, step) {
-  const { graph, facts, placed } = view;
+/** All shown targets; those of one look and shade as one path, for there may be thousands. */
+function drawTargets(pen, page, view, step) {
+  const { graph, facts, placed, shown } = view;
+  const groups = new Map();
+  for (let target = 0; target < graph.count; target += 1) {
+    if (!shown[target]) continue;
+    const isSeen = graph.look[target] > 0 && graph.look[target] <= step;
+    const verdict = isSeen ? graph.verdict[target] : UNSEEN;
+    const fill = fillOf(view, page, target, verdict);
+    const key = `${verdict} ${fill}`;
+    if (!groups.has(key)) groups.set(key, { verdict, fill, path: new Path2D() });
+    addShape(groups.get(key).path, verdict, placed.x[target], placed.y[target], placed.size.radius);
+  }
+  pen.lineWidth = placed.isRoomy ? 1.6 : 1;
+  for (const { verdict, fill, path } of groups.values()) {
+    pen.fillStyle = fill;
+    pen.fill(path);
+    pen.strokeStyle = facts.verdicts[verdict].colour;
+    pen.stroke(path);
+  }
+  if (!placed.isRoomy) return;
+  for (let target = 0; target < graph.count; target += 1) {
+    if (shown[target]) drawWords(pen, page, view, target, step);
+  }
+}
+
+function addShape(path, verdict, x, y, size) {
+  const radius = size * (verdict === UNSEEN ? 0.6 : verdict === INFEASIBLE ? 0.85 : 1);
+  if (verdict === INFEASIBLE) path.rect(x - radius, y - radius, 2 * radius, 2 * radius);
+  else if (verdict === NO_SLOT) {
+    path.moveTo(x, y - radius);
+    path.lineTo(x + radius, y);
+    path.lineTo(x, y + radius);
+    path.lineTo(x - radius, y);
+    path.closePath();
+  } else {
+    path.moveTo(x + radius, y);
+    path.arc(x, y, radius, 0, 7);
+  }
+}
+
+/** J below a target, and the pill that says how much is hidden beneath it. */
+function drawWords(pen, page, view, target, step) {
+  const { graph, placed } = view;
   const [x, y] = [placed.x[target], placed.y[target]];
   const isSeen = graph.look[target] > 0 && graph.look[target] <= step;
-  const verdict = isSeen ? graph.verdict[target] : UNSEEN;
-  const colour = facts.verdicts[verdict].colour;
-  const radius = placed.size.radius * (verdict === UNSEEN ? 0.6 : verdict === INFEASIBLE ? 0.85 : 1);
-  pen.beginPath();
-  if (verdict === INFEASIBLE) pen.rect(x - radius, y - radius, 2 * radius, 2 * radius);
-  else if (verdict === NO_SLOT) {
-    pen.moveTo(x, y - radius);
-    pen.lineTo(x + radius, y);
-    pen.lineTo(x, y + radius);
-    pen.lineTo(x - radius, y);
-    pen.closePath();
-  } else pen.arc(x, y, radius, 0, 7);
-  pen.fillStyle = fillOf(view, page, target, verdict);
-  pen.fill();
-  pen.strokeStyle = colour;
-  pen.lineWidth = placed.isRoomy ? 1.6 : 1;
-  pen.stroke();
-  if (!placed.isRoomy) return;
   pen.textAlign = "center";
   if (isSeen && graph.total[target] > 0) {
     pen.font = `10.5px ${page.font}`;
