@@ -14,7 +14,8 @@ from matplotlib.patches import Patch, Rectangle
 
 from ninfer_lab.lab import palette
 from ninfer_lab.lab.picture import Picture
-from ninfer_lab.lab.placement_story import FREE, Mark, Panel, PlacementStory, runs_of
+from ninfer_lab.lab.placement_places import FREE, Mark, Panel
+from ninfer_lab.lab.placement_story import PlacementStory, runs_of
 
 COLUMNS = 32
 """Places of one line."""

@@ -1,64 +1,35 @@
 """Where did everything lie at each moment of a run, and who referred to it? (W-3)
 
-Owns the value that the placement map's view reads: every place there is, and for each moment which
-places have changed and to what. Made from a recording, or from ledgers with words to each. What is
-said of a transition's stages is the winning target's own account of them.
+Owns the value that the placement map's view reads: for each moment which places have changed and to
+what. Made from a recording, or from ledgers with words to each. An admission is told stage by
+stage; how much is used at each is the winning target's own account.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from ninfer_lab.contract.capacity import Axis, Capacity, HostArenaGeometry, KvPool, Occupancy
+from ninfer_lab.contract.capacity import Axis, Capacity, Occupancy
 from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.events import RequestAdmitted
-from ninfer_lab.contract.ids import KvPageId, StateImageId
-from ninfer_lab.contract.placement import CheckpointPlacement, LedgerSnapshot, OpenTransition
-from ninfer_lab.contract.target import Stage
-from ninfer_lab.lab import palette
+from ninfer_lab.contract.placement import LedgerSnapshot
+from ninfer_lab.contract.target import Stage, StageName
 from ninfer_lab.lab.explain import sentence
+from ninfer_lab.lab.placement_places import (
+    FREE,
+    HELD,
+    Mark,
+    Panel,
+    Placed,
+    PlaceReader,
+    Places,
+    panels_of,
+)
 from ninfer_lab.lab.recording.recording import Recording
 
-_POOLS = {KvPool.MAIN: "KV pages", KvPool.BACKEND: "backend KV pages"}
 _WORDS_LIMIT = 200
 """Characters of a moment's sentence; the rest stands in the recording."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Panel:
-    """The places of one kind; place p of it is cell `first + p` of the map.
-
-    Attributes:
-        noun: One place.
-        axis: What its use is counted on.
-    """
-
-    title: str
-    noun: str
-    axis: Axis
-    first: int
-    places_count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """What lies in a place.
-
-    Attributes:
-        holders: Who refers to it, by ordinal; of a place that a transition holds, nobody yet.
-        words: What it is; empty for a page.
-        is_pinned: An active request is about to read it, and is not its owner.
-    """
-
-    holders: tuple[int, ...]
-    words: str = ""
-    is_held: bool = False
-    is_pinned: bool = False
-
-
-FREE = Mark(())
-"""Nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +40,8 @@ class Moment:
         event: Ordinal in the recording of what it was told before; else of the moment itself.
         changes: (cell, mark), for each place that is not as it was one moment before.
         phase: Of the open transition; empty while there is none.
-        stages: Of the admission that it tells of: every ordered stage with its occupancy.
+        stages: Of the admission that it belongs to: every ordered stage with its occupancy.
+        stage: Which of them this moment is, if it is one.
     """
 
     event: int
@@ -79,6 +51,7 @@ class Moment:
     changes: tuple[tuple[int, int], ...]
     phase: str = ""
     stages: tuple[Stage, ...] = ()
+    stage: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,9 +132,8 @@ def story_of(recording: Recording) -> PlacementStory:
     for ordinal, ledger in recording.ledgers():
         speaker = events[min(ordinal + 1, len(events) - 1)]
         words = sentence(speaker).partition(". Now ")[0][:_WORDS_LIMIT]
-        winner = speaker.report.winner if isinstance(speaker, RequestAdmitted) else None
-        stages = () if winner is None else winner.stages
-        told.append(_Told(ordinal + 1, speaker.at_ns, words, ledger, stages))
+        admitted = speaker if isinstance(speaker, RequestAdmitted) else None
+        told.append(_Told(ordinal + 1, speaker.at_ns, words, ledger, admitted))
     return _story(recording.facts.world, recording.facts.options.capacity, told)
 
 
@@ -175,7 +147,7 @@ def story_of_ledgers(
     """
     if not moments:
         raise OptionsError("moments", found="none", legal="one ledger at least")
-    told = [_Told(i, 0, words, ledger, ()) for i, (words, ledger) in enumerate(moments)]
+    told = [_Told(i, 0, words, ledger, None) for i, (words, ledger) in enumerate(moments)]
     return _story(name, capacity, told)
 
 
@@ -185,30 +157,42 @@ class _Told:
     at_ns: int
     words: str
     ledger: LedgerSnapshot
-    stages: tuple[Stage, ...]
+    admitted: RequestAdmitted | None
 
 
 def _story(name: str, capacity: Capacity, told: Iterable[_Told]) -> PlacementStory:
-    panels = _panels(capacity)
-    reader = _Reader(panels, capacity.host_kv)
-    moments, before = [], dict[int, int]()
+    panels = panels_of(capacity)
+    reader = PlaceReader(panels, capacity.host_kv)
+    moments: list[Moment] = []
+    marks, before, was_open = dict[int, int](), Places(), False
+
+    def add(places: Places, moment: Moment) -> None:
+        nonlocal marks
+        now = {cell: reader.ordinal(placed.mark) for cell, placed in places.items()}
+        changes = [(cell, mark) for cell, mark in now.items() if marks.get(cell) != mark]
+        changes += [(cell, 0) for cell in marks.keys() - now.keys()]
+        moments.append(replace(moment, changes=tuple(sorted(changes))))
+        marks = now
+
     for each in told:
-        now = {cell: reader.ordinal(mark) for cell, mark in reader.cells(each.ledger)}
-        changes = [(cell, mark) for cell, mark in now.items() if before.get(cell) != mark]
-        changes += [(cell, 0) for cell in before.keys() - now.keys()]
-        transition = each.ledger.transition
-        moments.append(
-            Moment(
-                event=each.event,
-                at_ns=each.at_ns,
-                words=each.words,
-                occupancy=each.ledger.occupancy,
-                changes=tuple(sorted(changes)),
-                phase="" if transition is None else transition.phase.value,
-                stages=each.stages,
-            )
+        now, transition = reader.places(each.ledger), each.ledger.transition
+        moment = Moment(
+            event=each.event,
+            at_ns=each.at_ns,
+            words=each.words,
+            occupancy=each.ledger.occupancy,
+            changes=(),
+            phase="" if transition is None else transition.phase.value,
+            stages=_stages(each.admitted),
         )
-        before = now
+        if each.admitted is not None and moment.stages and not was_open:
+            names = [holder for holder, _ in reader.holders]
+            for i, stage, places in staged(each.admitted, before, now, names, reader.is_host):
+                said = f"stage “{stage.name.value}” before {each.words}"
+                add(places, replace(moment, words=said, occupancy=stage.occupancy, stage=i))
+        last = len(moment.stages) - 1 if moment.stages else None
+        add(now, replace(moment, stage=last))
+        before, was_open = now, transition is not None
     return PlacementStory(
         name=name,
         panels=panels,
@@ -218,135 +202,50 @@ def _story(name: str, capacity: Capacity, told: Iterable[_Told]) -> PlacementSto
     )
 
 
-def _panels(capacity: Capacity) -> tuple[Panel, ...]:
-    """Those that this engine has, Device first."""
-    wanted = [
-        ("Device StateImage slots", "slot", Axis.DEVICE_STATE, capacity.device_state_slots),
-        *(
-            (f"Device {_POOLS[pool]}, 64 tokens each", "page", axis, capacity.of(axis))
-            for pool in KvPool
-            for axis in (Axis.of_device_pool(pool),)
-        ),
-        ("Host StateImage slots", "Host slot", Axis.HOST_STATE, capacity.host_state_slots),
-        ("Host KV arena, to scale", "granule", Axis.HOST_KV, capacity.host_kv.granules_count),
-    ]
-    panels, first = [], 0
-    for title, noun, axis, count in wanted:
-        if count:
-            panels.append(Panel(title=title, noun=noun, axis=axis, first=first, places_count=count))
-            first += count
-    return tuple(panels)
+def _stages(admitted: RequestAdmitted | None) -> tuple[Stage, ...]:
+    winner = None if admitted is None else admitted.report.winner
+    return () if winner is None else winner.stages
 
 
-# ── one ledger, place by place ──────────────────────────────────────────────────────────────────
+def staged(
+    admitted: RequestAdmitted,
+    before: Places,
+    after: Places,
+    holders: Sequence[str],
+    is_host: Callable[[int], bool],
+) -> Iterator[tuple[int, Stage, Places]]:
+    """The stages between the ledgers before and after an admission that copied nothing between the
+    tiers: what each has let go and holds follows from the two. (With copies, the ledger itself was
+    recorded at its stages.)
 
-
-@dataclass(slots=True)
-class _Reader:
-    """Gives every holder and every mark a number that stays."""
-
-    panels: tuple[Panel, ...]
-    arena: HostArenaGeometry
-    holders: list[tuple[str, str]] = field(default_factory=list)
-    marks: list[Mark] = field(default_factory=lambda: [FREE])
-    _holders: dict[str, int] = field(default_factory=dict)
-    _marks: dict[Mark, int] = field(default_factory=lambda: {FREE: 0})
-
-    def ordinal(self, mark: Mark) -> int:
-        found = self._marks.get(mark)
-        if found is None:
-            found = self._marks[mark] = len(self.marks)
-            self.marks.append(mark)
-        return found
-
-    def cells(self, ledger: LedgerSnapshot) -> Iterator[tuple[int, Mark]]:
-        """Every place that is not free."""
-        firsts = {panel.axis: panel for panel in self.panels}
-        images, pages = self._references(ledger)
-        pinned = {s.read_image for s in ledger.sequences if s.borrowed_read}
-        words = _image_words(ledger)
-        for image in ledger.images:
-            mark = Mark(
-                tuple(images.get(image.image, ())),
-                words.get(image.image, ""),
-                is_pinned=image.image in pinned,
-            )
-            if image.device_slot is not None:
-                yield firsts[Axis.DEVICE_STATE].first + image.device_slot, mark
-            if image.host_slot is not None:
-                yield firsts[Axis.HOST_STATE].first + image.host_slot, mark
-        for pool in KvPool:
-            for page in ledger.pages_of(pool):
-                mark = Mark(tuple(pages.get((pool, page.page), ())))
-                if page.device_page is not None:
-                    yield firsts[Axis.of_device_pool(pool)].first + page.device_page, mark
-                if page.host_granule is not None:
-                    first = firsts[Axis.HOST_KV].first + page.host_granule
-                    for granule in range(self.arena.page_granules(pool)):
-                        yield first + granule, mark
-        if ledger.transition is not None:
-            for axis, place in _held(ledger.transition):
-                yield firsts[axis].first + place, Mark((), is_held=True)
-
-    def _references(
-        self, ledger: LedgerSnapshot
-    ) -> tuple[dict[StateImageId, list[int]], dict[tuple[KvPool, KvPageId], list[int]]]:
-        """Who refers to each image and to each page, in order of appearance."""
-        images: dict[StateImageId, list[int]] = {}
-        pages: dict[tuple[KvPool, KvPageId], list[int]] = {}
-
-        def refer(holder: int, checkpoints: tuple[CheckpointPlacement, ...]) -> None:
-            for placed in checkpoints:
-                _add(images.setdefault(placed.image, []), holder)
-                for pool in KvPool:
-                    for page in placed.pages_of(pool):
-                        _add(pages.setdefault((pool, page), []), holder)
-
-        for owner in ledger.owners:
-            colour = palette.owner_colour(owner.owner - 1)
-            refer(self._holder(f"owner {owner.owner}", colour), owner.checkpoints)
-        for sequence in ledger.sequences:
-            holder = self._holder(f"running in lane {sequence.lane}", palette.RUNNING_COLOUR)
-            for image in (sequence.write_image, sequence.read_image):
-                if image is not None:
-                    _add(images.setdefault(image, []), holder)
-            for space in sequence.spaces:
-                for page in space.pages:
-                    _add(pages.setdefault((space.pool, page), []), holder)
-            refer(holder, sequence.checkpoints)
-        return images, pages
-
-    def _holder(self, name: str, colour: str) -> int:
-        if name not in self._holders:
-            self._holders[name] = len(self.holders)
-            self.holders.append((name, colour))
-        return self._holders[name]
-
-
-def _add(holders: list[int], holder: int) -> None:
-    if holder not in holders:
-        holders.append(holder)
-
-
-def _held(transition: OpenTransition) -> Iterator[tuple[Axis, int]]:
-    """Places that a transition has taken for replicas that are not there yet."""
-    yield from ((Axis.DEVICE_STATE, slot) for slot in transition.device_slots)
-    yield from ((Axis.HOST_STATE, slot) for slot in transition.host_slots)
-    for pool in KvPool:
-        yield from ((Axis.of_device_pool(pool), page) for page in transition.held_pages(pool))
-
-
-def _image_words(ledger: LedgerSnapshot) -> dict[StateImageId, str]:
-    """What each image is a state of."""
-    words = {}
-    placed = [c for owner in ledger.owners for c in owner.checkpoints]
-    for sequence in ledger.sequences:
-        words[sequence.write_image] = "being written"
-        placed += sequence.checkpoints
-    for checkpoint in placed:
-        kind = checkpoint.summary.kind.value.replace("_", " ")
-        words[checkpoint.image] = f"{kind} at {checkpoint.summary.frontier_tokens:,}"
-    return words
+    Yields:
+        Its ordinal, the stage with its occupancy, and every place then.
+    """
+    winner = admitted.report.winner
+    assert winner is not None
+    ordinals = {name: i for i, name in enumerate(holders)}
+    gone = {ordinals.get(f"owner {owner}") for owner in winner.evicted}
+    less = {ordinals.get(f"owner {owner}") for owner in winner.degraded}
+    released: Places = {}
+    for cell, placed in before.items():
+        still = tuple(h for h in placed.mark.holders if h not in gone)
+        kept = after.get(cell)
+        is_same = kept is not None and kept.content == placed.content
+        if still and (is_same or not less.issuperset(still)):
+            released[cell] = Placed(replace(placed.mark, holders=still), placed.content)
+    destined: Places = {}
+    for cell in released.keys() | after.keys():
+        was, comes = released.get(cell), after.get(cell)
+        if was is not None and comes is not None and was.content == comes.content:
+            destined[cell] = was
+        elif comes is not None:
+            destined[cell] = Placed(HELD, None)
+        elif was is not None and is_host(cell):
+            destined[cell] = was
+    by_name = {StageName.RELEASED: released, StageName.DESTINATIONS_RESERVED: destined}
+    for i, stage in enumerate(winner.stages):
+        if stage.name in by_name:
+            yield i, stage, by_name[stage.name]
 
 
 def runs_of(cells: Sequence[Mark]) -> Iterator[tuple[int, int, Mark]]:

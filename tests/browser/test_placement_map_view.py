@@ -73,26 +73,35 @@ def test_keys_step_and_the_event_follows(
         blank.page.keyboard.press(key)
         assert blank.get("step") == step
         assert blank.get("event") == run.story.moments[step].event
-    blank.set("event", run.story.moments[40].event)
-    assert blank.get("step") == 40
-    words = run.story.moments[40].words
+    event = run.story.moments[40].event
+    blank.set("event", event)
+    step = max(i for i, moment in enumerate(run.story.moments) if moment.event == event)
+    assert blank.get("step") == step
+    words = run.story.moments[step].words
     assert words[1:] in blank.page.locator(".nl-placement-map [aria-live]").first.inner_text()
     assert blank.problems == []
 
 
-def test_an_admission_shows_each_stage_against_what_there_is(
+def test_an_admission_is_stepped_stage_by_stage_against_what_there_is(
     blank: ViewPage, run: PlacementMapView
 ) -> None:  # spec: W-3, STG-1
     blank.mount(run)
     blank.set("step", 0)
     blank.page.locator(CANVAS).focus()
-    blank.page.keyboard.press("n")
+    for _ in range(2):
+        blank.page.keyboard.press("n")
     moment = run.story.moments[blank.get("step")]
-    assert moment.stages
+    assert moment.stage is not None
+    assert moment.stage < len(moment.stages) - 1, "the first of its stages"
     rows = blank.page.locator(".nl-stages tr")
-    assert rows.nth(0).inner_text().split("\t")[1:] == [s.name.value for s in moment.stages]
+    names = [stage.name.value for stage in moment.stages]
+    assert rows.nth(0).inner_text().split("\t")[1:] == names
     used = [str(stage.occupancy.device_state.used_count) for stage in moment.stages]
     assert rows.nth(1).inner_text().replace("\n", "").split("\t")[1:] == used
+    here = blank.page.locator(".nl-here")
+    assert here.inner_text() == names[moment.stage]
+    blank.page.keyboard.press("ArrowRight")
+    assert here.inner_text() == names[moment.stage + 1]
     assert blank.problems == []
 
 

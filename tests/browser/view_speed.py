@@ -16,7 +16,8 @@ from browser.jupyter_session import CHROMIUM_FLAGS, find_chromium
 from browser.view_page import ViewPage
 from ninfer_lab.contract.capacity import Axis, Capacity, Occupancy
 from ninfer_lab.lab.decisions import look
-from ninfer_lab.lab.placement_story import FREE, Mark, Moment, Panel, PlacementStory
+from ninfer_lab.lab.placement_places import FREE, Mark, Panel
+from ninfer_lab.lab.placement_story import Moment, PlacementStory
 from ninfer_lab.lab.planner_problems import crowd
 from ninfer_lab.lab.seen_targets import SeenTargets, of_report
 from ninfer_lab.lab.widgets.live_view import LiveView

@@ -14,13 +14,8 @@ from ninfer_lab.contract.ids import OwnerId
 from ninfer_lab.contract.recording_options import PlacementDetail, RecordingOptions
 from ninfer_lab.contract.target import StageName
 from ninfer_lab.lab.experiments import two_aliases
-from ninfer_lab.lab.placement_story import (
-    FREE,
-    Mark,
-    PlacementStory,
-    story_of,
-    story_of_ledgers,
-)
+from ninfer_lab.lab.placement_places import FREE, Mark
+from ninfer_lab.lab.placement_story import PlacementStory, story_of, story_of_ledgers
 from ninfer_lab.lab.recording.recording import Recording
 
 CHANGES = RecordingOptions(placements=PlacementDetail.CHANGES)
@@ -42,37 +37,48 @@ def test_every_place_in_use_is_marked_and_no_other(
     granule_bytes = run.facts.options.capacity.host_kv.granule_bytes
     cells = [FREE] * story.cells_count
     kinds: Counter[str] = Counter()
-    for moment, (_, ledger) in zip(story.moments, run.ledgers(), strict=True):
+    for moment in story.moments:
         for cell, mark in moment.changes:
             assert cells[cell] != story.marks[mark], "what has not changed is not told"
             cells[cell] = story.marks[mark]
         for panel in story.panels:
             marks = cells[panel.first :][: panel.places_count]
-            use = ledger.occupancy.on(panel.axis)
+            use = moment.occupancy.on(panel.axis)
             unit = granule_bytes if panel.axis is Axis.HOST_KV else 1
             held = sum(mark.is_held for mark in marks)
-            assert sum(mark != FREE and not mark.is_held for mark in marks) * unit == (
-                use.allocated_count
-            )
-            assert held * unit <= use.reserved_count
+            there = sum(mark != FREE and not mark.is_held for mark in marks)
+            assert there * unit == use.allocated_count, moment.words
+            assert held * unit <= use.reserved_count, moment.words
             kinds["held"] += held
         kinds["shared"] += any(len(mark.holders) > 1 for mark in cells)
         kinds["pinned"] += any(mark.is_pinned for mark in cells)
-        kinds["Host"] += ledger.occupancy.host_kv.allocated_count > 0
-    assert min(kinds[each] for each in ("held", "shared", "pinned", "Host")) > 0, kinds
+        kinds["Host"] += moment.occupancy.host_kv.allocated_count > 0
+        kinds["between"] += moment.stage is not None and moment.stage + 1 < len(moment.stages)
+    expected = ("held", "shared", "pinned", "Host", "between")
+    assert min(kinds[each] for each in expected) > 0, kinds
 
 
-def test_an_admission_brings_its_stages(run: Recording, story: PlacementStory) -> None:
+def test_the_ledger_of_every_change_is_a_moment(run: Recording, story: PlacementStory) -> None:
+    # spec: W-3, RCD-1
+    ends = [m for m in story.moments if m.stage is None or m.stage == len(m.stages) - 1]
+    ledgers = [ledger for _, ledger in run.ledgers()]
+    assert [moment.occupancy for moment in ends] == [ledger.occupancy for ledger in ledgers]
+
+
+def test_an_admission_is_told_stage_by_stage(run: Recording, story: PlacementStory) -> None:
     # spec: W-3, STG-1
-    staged = [moment for moment in story.moments if moment.stages]
-    assert staged
-    for moment in staged:
+    last = [moment for moment in story.moments if moment.stage is not None]
+    assert last
+    for moment in last:
         event = run.events[moment.event]
         assert isinstance(event, RequestAdmitted)
-        assert moment.words.startswith(f"request {event.request} becomes active")
-        assert moment.stages[0].name is StageName.NOW
-        assert moment.stages[-1].name is StageName.COMMITTED
-        assert moment.stages[-1].occupancy == moment.occupancy
+        stage = moment.stages[moment.stage or 0]
+        assert stage.occupancy == moment.occupancy
+        is_end = stage.name is StageName.COMMITTED
+        words = f"request {event.request} becomes active"
+        assert moment.words.startswith(words if is_end else f"stage “{stage.name.value}” before ")
+    told = {moment.stages[moment.stage or 0].name for moment in last}
+    assert told == {StageName.RELEASED, StageName.DESTINATIONS_RESERVED, StageName.COMMITTED}
     assert any(moment.phase for moment in story.moments), "and copies in flight are seen"
 
 

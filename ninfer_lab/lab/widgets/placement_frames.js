@@ -113,3 +113,12 @@ export function promisedCells(marks, panel, wanted) {
   }
   return found;
 }
+
+/** The first moment of every admission: where a stage is told and none was one before it. */
+export function admissionStarts(stageOf) {
+  const starts = [];
+  stageOf.forEach((stage, step) => {
+    if (stage !== null && (step === 0 || stageOf[step - 1] === null || stageOf[step - 1] >= stage)) starts.push(step);
+  });
+  return starts;
+}

@@ -3,7 +3,7 @@
 import { columns } from "./view_columns.js";
 import { button, clamp, element, focusable, placeOf, rendering, said, saidBytes, set, stepBar } from "./view_controls.js";
 import { hatched, inkOn, onTheme, pageColours, sized } from "./view_paint.js";
-import { SLOT, Frames, cellAt, panelPlaces, promisedCells, runsOf } from "./placement_frames.js";
+import { SLOT, Frames, admissionStarts, cellAt, panelPlaces, promisedCells, runsOf } from "./placement_frames.js";
 import { stagesOf } from "./placement_stages.js";
 
 const STRIP_HEIGHT = 34;
@@ -27,6 +27,7 @@ function build(life) {
   const legend = element("div", { class: "nl-legend" });
   const stages = element("div", { class: "nl-told", style: "max-height:none" });
   const count = model.get("steps_count");
+  const starts = admissionStarts(facts.stage);
   const steps = stepBar(life, { label: "moments of the run", words: (step) => momentWords(view, step, count) });
 
   const paint = () => {
@@ -39,8 +40,8 @@ function build(life) {
     const marks = view.frames.at(step);
     said.replaceChildren(...happened(view, step));
     legend.replaceChildren(...legendOf(view, marks));
-    const staged = facts.staged.indexOf(step);
-    stages.replaceChildren(staged < 0 ? "" : stagesOf(facts, data, staged));
+    const admission = facts.admission[step];
+    stages.replaceChildren(admission === null ? "" : stagesOf(facts, data, admission, facts.stage[step]));
     hover.textContent = placeWords(view, marks, view.hover ?? model.get("selected"));
   };
   const relaid = () => {
@@ -51,7 +52,7 @@ function build(life) {
   };
   const stagedAfter = (by) => {
     const here = model.get("step");
-    const next = by > 0 ? facts.staged.find((step) => step > here) : facts.staged.findLast((step) => step < here);
+    const next = by > 0 ? starts.find((step) => step > here) : starts.findLast((step) => step < here);
     if (next !== undefined) set(model, "step", next);
   };
 
@@ -60,7 +61,7 @@ function build(life) {
     steps.bar,
     strip,
     element("p", { class: "nl-hint", style: "margin:0" }, "over the run: Device pages in use (filled), promised (pale), and StateImage slots (line), each of what there is; click to go there"),
-    facts.staged.length
+    starts.length
       ? element("div", { class: "nl-bar" }, button("◀ admission", "the admission before (p)", () => stagedAfter(-1)), button("admission ▶", "the next admission, with its stages (n)", () => stagedAfter(1)))
       : "",
     said,
@@ -68,7 +69,7 @@ function build(life) {
     element("div", { class: "nl-body" }, drawn),
     hover,
     stages,
-    element("p", { class: "nl-hint" }, "Point at a place, or click it, to read what it is and who refers to it. Keys: ", element("kbd", {}, "←"), " ", element("kbd", {}, "→"), " step, ", element("kbd", {}, "PgUp"), " ", element("kbd", {}, "PgDn"), " ten, ", element("kbd", {}, "Home"), " ", element("kbd", {}, "End"), ", ", element("kbd", {}, "space"), " play", facts.staged.length ? ", n and p from admission to admission." : "."),
+    element("p", { class: "nl-hint" }, "Point at a place, or click it, to read what it is and who refers to it. Keys: ", element("kbd", {}, "←"), " ", element("kbd", {}, "→"), " step, ", element("kbd", {}, "PgUp"), " ", element("kbd", {}, "PgDn"), " ten, ", element("kbd", {}, "Home"), " ", element("kbd", {}, "End"), ", ", element("kbd", {}, "space"), " play", starts.length ? ", n and p from admission to admission." : "."),
   );
   life.on(canvas, "mousemove", (event) => {
     view.hover = cellAt(view.laid.placed, event.offsetX, event.offsetY);
@@ -110,7 +111,7 @@ function build(life) {
 function momentWords({ data, facts }, step, count) {
   const ms = (data.at_ns[step] - data.at_ns[0]) / 1e6;
   const time = data.at_ns[count - 1] > data.at_ns[0] ? `, ${ms.toLocaleString("en-US", { maximumFractionDigits: 2 })} ms` : "";
-  const stage = facts.staged.includes(step) ? " · admission" : "";
+  const stage = facts.stage[step] === null ? "" : ` · stage ${facts.stage[step] + 1} of ${facts.stages[facts.admission[step]].length}`;
   return `moment ${said(step + 1)} of ${said(count)}${time}${stage}`;
 }
 

@@ -15,7 +15,7 @@ import traitlets
 from ninfer_lab.contract.capacity import Axis
 from ninfer_lab.contract.options import ResolvedOptions
 from ninfer_lab.contract.placement import LedgerSnapshot
-from ninfer_lab.contract.target import StageName
+from ninfer_lab.contract.target import Stage, StageName
 from ninfer_lab.lab import palette
 from ninfer_lab.lab.moment_figures import placement_moment
 from ninfer_lab.lab.picture import Picture
@@ -84,7 +84,7 @@ class PlacementMapView(LiveView):
 
 
 def _facts(story: PlacementStory) -> dict[str, Any]:
-    staged = [i for i, moment in enumerate(story.moments) if moment.stages]
+    admissions = _admissions(story)
     return {
         "name": story.name,
         "panels": [
@@ -103,13 +103,20 @@ def _facts(story: PlacementStory) -> dict[str, Any]:
         "marks": [[m.holders, m.words, int(m.is_held), int(m.is_pinned)] for m in story.marks],
         "words": [moment.words for moment in story.moments],
         "phases": [moment.phase for moment in story.moments],
-        "staged": staged,
-        "stages": [[_STAGES.index(s.name) for s in story.moments[i].stages] for i in staged],
+        "admission": [admissions.get(moment.stages) for moment in story.moments],
+        "stage": [moment.stage for moment in story.moments],
+        "stages": [[_STAGES.index(stage.name) for stage in stages] for stages in admissions],
         "stage_names": [name.value for name in StageName],
         "reserved_colour": palette.RESERVED_COLOUR,
         "allocated_colour": palette.ALLOCATED_COLOUR,
         "capacity_colour": palette.CAPACITY_COLOUR,
     }
+
+
+def _admissions(story: PlacementStory) -> dict[tuple[Stage, ...], int]:
+    """The stages of each admission once, with its number; equal ones are one."""
+    told = dict.fromkeys(moment.stages for moment in story.moments if moment.stages)
+    return {stages: i for i, stages in enumerate(told)}
 
 
 def _columns(story: PlacementStory) -> dict[str, Column]:
@@ -118,7 +125,7 @@ def _columns(story: PlacementStory) -> dict[str, Column]:
     starts = np.cumsum([0, *(len(moment.changes) for moment in moments)])
     changes = np.array([each for m in moments for each in m.changes], np.int32).reshape(-1, 2)
     occupancies = [m.occupancy for m in moments]
-    staged = [stage.occupancy for m in moments for stage in m.stages]
+    staged = [stage.occupancy for stages in _admissions(story) for stage in stages]
     return {
         "start": starts.astype(np.int32),
         "cell": np.ascontiguousarray(changes[:, 0]),

@@ -2,8 +2,9 @@
 
 import { element, said, saidBytes } from "./view_controls.js";
 
-/** One admission's stages as a table, a bar behind each number and each axis' highest stage bold. */
-export function stagesOf(facts, data, staged) {
+/** One admission's stages as a table, a bar below each number, each axis' highest stage bold, and
+ * the stage that the map shows marked. */
+export function stagesOf(facts, data, staged, here) {
   const names = facts.stages[staged].map((name) => facts.stage_names[name]);
   let before = 0;
   for (let i = 0; i < staged; i += 1) before += facts.stages[i].length;
@@ -14,7 +15,7 @@ export function stagesOf(facts, data, staged) {
     return { allocated, reserved, capacity, used: allocated + reserved };
   };
   const axes = facts.axes.map((_, axis) => axis).filter((axis) => use(0, axis).capacity > 0);
-  const head = element("tr", {}, element("th", {}, "used, of"), ...names.map((name) => element("th", {}, name)));
+  const head = element("tr", {}, element("th", {}, "used, of"), ...names.map((name, stage) => element("th", stage === here ? { class: "nl-here", "aria-current": "step" } : {}, name)));
   const rows = axes.map((axis) => {
     const all = names.map((_, stage) => use(stage, axis));
     const highest = Math.max(...all.map((each) => each.used));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import {
-  Frames, KEYFRAME_STEPS, cellAt, panelPlaces, promisedCells, runsOf,
+  Frames, KEYFRAME_STEPS, admissionStarts, cellAt, panelPlaces, promisedCells, runsOf,
 } from "../../../../ninfer_lab/lab/widgets/placement_frames.js";
 
 /** A walk over `cells` places: at each step one of them changes, by a fixed rule. */
@@ -64,4 +64,8 @@ test("neighbours with the same in them are one run", () => {
 test("what is promised is shown on free places only", () => {
   assert.deepEqual(promisedCells([5, 0, 1, 0, 0], { first: 1, count: 4 }, 2), [1, 3]);
   assert.deepEqual(promisedCells([5, 0, 1, 0, 0], { first: 1, count: 4 }, -1), []);
+});
+
+test("an admission begins where its first stage is told", () => {
+  assert.deepEqual(admissionStarts([null, 1, 2, 3, 1, 3, null, 3, 3]), [1, 4, 7, 8]);
 });
