@@ -108,7 +108,7 @@ class PlacementStory:
     def words_of(self, mark: Mark) -> str:
         """What lies in a place, and who refers to it."""
         if mark.is_held:
-            return "held for a copy that is under way"
+            return "held, and nothing is there yet"
         who = " and ".join(self.holders[each][0] for each in mark.holders) or "nobody"
         what = f"{mark.words}, " if mark.words else ""
         pin = ", pinned by a reader" if mark.is_pinned else ""

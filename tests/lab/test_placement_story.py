@@ -109,7 +109,7 @@ def test_a_place_is_replayed_and_said_in_words() -> None:  # spec: W-3
 
 
 def test_a_held_and_a_pinned_place_are_named(story: PlacementStory) -> None:
-    assert story.words_of(Mark((), is_held=True)) == "held for a copy that is under way"
+    assert story.words_of(Mark((), is_held=True)) == "held, and nothing is there yet"
     assert story.words_of(Mark((0,), "x", is_pinned=True)).endswith(", pinned by a reader")
     assert story.words_of(FREE) == "nobody"
 

@@ -130,7 +130,7 @@ function placeWords({ facts }, marks, cell) {
   const panel = facts.panels.find((each) => cell >= each.first && cell < each.first + each.count);
   const [holders, words, isHeld, isPinned] = facts.marks[marks[cell]];
   const where = `${panel.title.split(",")[0]}, ${panel.noun} ${said(cell - panel.first)}: `;
-  if (isHeld) return `${where}held for a copy that is under way`;
+  if (isHeld) return `${where}held, and nothing is there yet`;
   if (!holders.length) return `${where}free`;
   const who = holders.map((holder) => facts.holders[holder][0]);
   const shared = who.length > 1 ? `, shared by ${who.length}` : "";
@@ -242,7 +242,7 @@ function drawSlotWords(pen, page, { facts, inks }, mark, place, x, y) {
   pen.font = `11px ${page.font}`;
   pen.textAlign = "center";
   const who = holders.map((holder) => facts.holders[holder][0].replace("running in ", ""));
-  const [first, second] = isHeld ? ["held for a copy", ""] : holders.length ? [who.join(", "), words] : [`${place}: free`, ""];
+  const [first, second] = isHeld ? ["held", ""] : holders.length ? [who.join(", "), words] : [`${place}: free`, ""];
   pen.fillText(first, x + SLOT.width / 2, y + (second ? 16 : 24), SLOT.width - 8);
   if (second) pen.fillText(second, x + SLOT.width / 2, y + 31, SLOT.width - 8);
 }
