@@ -20,12 +20,13 @@ def test_it_stands_at_what_was_taken(by_j: PressureLaddersView) -> None:  # spec
     decision = look(ladders.everybody_gives_way())
     assert by_j.steps_count == len(decision.incumbents) == by_j.step + 1
     assert by_j.ladders[-1] == ladders.owner_ladders(decision)
-    assert str(by_j).splitlines()[:2] == [
-        "everybody gives way, number 4 of 4 that were the best so far: J 57,597 ms,"
-        " frees 688 Device pages (each owner alone, added up: 625)",
-        "owner 0 (live_session): stays → [spare Device replica goes] → checkpoint at 6,400 ends"
-        " → evicted",
-    ]
+    count, total_ns = by_j.steps_count, decision.best.cost.total_ns
+    head, *lines = str(by_j).splitlines()
+    assert head.startswith(
+        f"everybody gives way, number {count} of {count} that were the best so far:"
+        f" J {total_ns / 1e6:,.0f} ms, frees 688 Device pages (each owner alone, added up: "
+    )
+    assert lines == list(map(str, by_j.ladders[-1]))
 
 
 def test_each_of_the_best_so_far_has_its_own_rungs(by_j: PressureLaddersView) -> None:
