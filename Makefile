@@ -104,7 +104,7 @@ check-imports: setup-test
 # crash: two workers, and one that dies is a failed test and not the end of the run. Notebooks and the
 # browser start processes of their own. Each has its own pytest.
 test-rooms: setup-test
-	$(BIN)/pytest --ignore=tests/kernels --ignore=tests/notebooks --ignore=tests/browser
+	$(BIN)/pytest -n 2 --dist loadfile --ignore=tests/kernels --ignore=tests/notebooks --ignore=tests/browser
 
 test-kernels: setup-test
 ifneq ($(wildcard tests/kernels),)
