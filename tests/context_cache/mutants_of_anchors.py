@@ -105,7 +105,7 @@ def _as_they_come(proposed: Wrong) -> Wrong:
 
 
 def _backwards(right: Wrong) -> Wrong:
-    return lambda self, node, pool, pages: right(self, node, pool, pages)[::-1]
+    return lambda self, node, pool: right(self, node, pool)[::-1]
 
 
 def _never_saving(right: Wrong) -> Wrong:
@@ -134,9 +134,11 @@ def _by_name(right: Wrong) -> Wrong:
     return start
 
 
-def _for_the_root(right: Wrong) -> Wrong:
-    def want(self: Wrong, candidate: Wrong, verified: Wrong, is_protected: Wrong) -> Wrong:
-        return right(self, verified[0], verified, is_protected)
+def _wherever_it_is_wanted(right: Wrong) -> Wrong:
+    def want(self: Wrong, candidate: Wrong, *told: Wrong) -> Wrong:
+        offered = candidate.request.prompt.shared_candidates
+        right(self, candidate, *told)
+        return tuple(each.frontier_tokens for each in offered)
 
     return want
 
@@ -376,10 +378,10 @@ FINAL_CHOICES = (
     ),
     Mutant(
         rule="CPT-4",
-        what="offers of another candidate than the one that was taken",
+        what="offers where the candidate that was taken never comes by",
         where=SharedPrefixes,
         name="want",
-        make=_for_the_root,
+        make=_wherever_it_is_wanted,
         killer=choices.test_offers_lie_where_the_candidate_that_was_taken_comes_by,
     ),
 )
