@@ -144,7 +144,8 @@ class ResourceManager:
         match result:
             case Committed():
                 self._adopt_activation(result, opened)
-                return Materialization(result=result, report=opened.report)
+                demand = self._shared.demand_told(opened.request.request)
+                return Materialization(result=result, report=opened.report, demand=demand)
             case Aborted():
                 self._take_back(opened)
                 return AbortedMaterialization(result=result, report=opened.report)
