@@ -203,6 +203,27 @@ def run(
 
 
 @app.command()
+def figures(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Names, as `side-requests`; all by default.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the files; made if not there.")] = Path(
+        "figures"
+    ),
+    lists: Annotated[bool, typer.Option("--list", help="Only list the names.")] = False,
+) -> None:
+    """Reproduce every published table and figure, and write them as text, PNG and SVG."""
+    from ninfer_lab.lab import published
+    from ninfer_lab.lab.figures_command import FiguresCommand
+
+    if lists:
+        for each in published.PUBLISHED:
+            typer.echo(f"{each.name:<24} {each.title}")
+        return
+    FiguresCommand(out=out, names=tuple(names or ())).run(say=typer.echo)
+
+
+@app.command()
 def replay(
     trace: Annotated[
         str,
