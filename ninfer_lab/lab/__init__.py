@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ninfer_lab.contract.sampling import Sampling as Sampling
     from ninfer_lab.engine.assembly import TorchParts as TorchParts
     from ninfer_lab.lab import certificates as certificates
+    from ninfer_lab.lab import changes as changes
     from ninfer_lab.lab import decisions as decisions
     from ninfer_lab.lab import demand_worth as demand_worth
     from ninfer_lab.lab import designs as designs
@@ -76,10 +77,13 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.faults.faulty_machine import breaking as breaking
     from ninfer_lab.lab.faults.trained_world import trained_world as trained_world
     from ninfer_lab.lab.faults.trial import fault_table as fault_table
+    from ninfer_lab.lab.fork import fork_here as fork_here
     from ninfer_lab.lab.kernel_study.study import KernelStudy as KernelStudy
     from ninfer_lab.lab.ledger_bench import LedgerBench as LedgerBench
     from ninfer_lab.lab.serving import open_engine as open_engine
     from ninfer_lab.lab.serving import tiny_checkpoint as tiny_checkpoint
+    from ninfer_lab.lab.timeline import Timeline as Timeline
+    from ninfer_lab.lab.timeline import Unit as Unit
     from ninfer_lab.lab.tiny_model.phrases import FactKind as FactKind
     from ninfer_lab.lab.traces.reading import read_trace as read_trace
     from ninfer_lab.lab.traces.replay import replay as replay
@@ -125,11 +129,13 @@ _HOME_OF_NAME = {
     "SpeculativeBackend": "contract.options",
     "SynchronousDesign": "policies.synchronous_design",
     "TargetGraphView": "lab.widgets.target_graph_view",
+    "Timeline": "lab.timeline",
     "TorchParts": "engine.assembly",
     "TransitionDesk": "lab.widgets.transition_desk",
     "TreeDesign": "policies.prefix_tree.tree_design",
     "Turns": "lab.eight_prefixes_study",
     "TurnsDesk": "lab.widgets.turns_desk",
+    "Unit": "lab.timeline",
     "Wanted": "lab.wanted",
     "at_truth": "lab.calibration.belief_worlds",
     "believed": "lab.calibration.tensor_bench",
@@ -145,6 +151,7 @@ _HOME_OF_NAME = {
     "eight_prefixes": "lab.eight_prefixes_study",
     "evicting": "lab.wanted",
     "fault_table": "lab.faults.trial",
+    "fork_here": "lab.fork",
     "open_engine": "lab.serving",
     "paired_table": "lab.compare_statistics",
     "published_case": "lab.calibration.beliefs",
@@ -166,6 +173,7 @@ them.
 
 _MODULES = (
     "certificates",
+    "changes",
     "decisions",
     "demand_worth",
     "designs",
@@ -218,11 +226,13 @@ __all__ = [
     "SpeculativeBackend",
     "SynchronousDesign",
     "TargetGraphView",
+    "Timeline",
     "TorchParts",
     "TransitionDesk",
     "TreeDesign",
     "Turns",
     "TurnsDesk",
+    "Unit",
     "Wanted",
     "at_truth",
     "believed",
@@ -233,6 +243,7 @@ __all__ = [
     "chance_table",
     "chats",
     "compare",
+    "changes",
     "compare_beliefs",
     "comparison_table",
     "decisions",
@@ -247,6 +258,7 @@ __all__ = [
     "explain",
     "fault_table",
     "figures",
+    "fork_here",
     "ladders",
     "laws",
     "open_engine",

@@ -36,6 +36,7 @@ from ninfer_lab.frontend.checkpoint_folder import TemplateText, read_checkpoint_
 from ninfer_lab.frontend.prepared_prompt import Frontend
 from ninfer_lab.frontend.tokenizer import Tokenizer
 from ninfer_lab.lab import stories
+from ninfer_lab.lab.meddling import NO_MEDDLING, Meddling
 from ninfer_lab.lab.serving import open_engine, tiny_checkpoint
 from ninfer_lab.lab.story import Story
 from ninfer_lab.lab.story_client import SpellAnswer, StoryAnswers, StoryClient
@@ -76,12 +77,14 @@ def run(
     design: ControllerFactory = catalog_design,
     recording: RecordingOptions = DECISIONS_ONLY,
     torch_parts: TorchParts | None = None,
+    meddling: Meddling = NO_MEDDLING,
 ) -> Run:
     """Tells the world's story to a fresh engine, whatever it runs on.
 
     Args:
         tokens: On the simulated machine: what is drawn instead of the scripted answers.
         design: The cache design.
+        meddling: What else is done meanwhile; its faults happen on the simulated machine alone.
         torch_parts: On real tensors: device, kernels, numerics; what the world or another argument
             says is taken from there.
 
@@ -105,6 +108,8 @@ def run(
             belief=world.belief,
             clock=clock,
             recording=recording,
+            failing_forwards=meddling.failing_forwards,
+            failing_transfers=meddling.failing_transfers,
         )
         engine = assemble_simulated(world.story.options, parts)
     else:
@@ -123,10 +128,12 @@ def run(
             spell=words.spell,
         )
         start_ns = clock.now_ns()
-        told = client.tell()
+        told = client.tell(meddling)
         return Run(
             world=world,
             machine=machine,
+            design=design,
+            recorded=recording,
             told=told,
             events=engine.events,
             lost_events_count=engine.lost_events_count,
