@@ -91,11 +91,13 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.wanted import Wanted as Wanted
     from ninfer_lab.lab.wanted import demoting as demoting
     from ninfer_lab.lab.wanted import evicting as evicting
+    from ninfer_lab.lab.widgets.dashboard_view import DashboardView as DashboardView
     from ninfer_lab.lab.widgets.ledger_desk import LedgerDesk as LedgerDesk
     from ninfer_lab.lab.widgets.placement_map_view import PlacementMapView as PlacementMapView
     from ninfer_lab.lab.widgets.pressure_ladders_view import (
         PressureLaddersView as PressureLaddersView,
     )
+    from ninfer_lab.lab.widgets.stepper_view import StepperView as StepperView
     from ninfer_lab.lab.widgets.target_graph_view import TargetGraphView as TargetGraphView
     from ninfer_lab.lab.widgets.transition_desk import TransitionDesk as TransitionDesk
     from ninfer_lab.lab.widgets.turns_desk import TurnsDesk as TurnsDesk
@@ -110,6 +112,7 @@ _HOME_OF_NAME = {
     "Capacity": "lab.compare_capacity",
     "Chat": "lab.chat",
     "Chats": "lab.compare_workloads",
+    "DashboardView": "lab.widgets.dashboard_view",
     "EngineOptions": "contract.options",
     "FactKind": "lab.tiny_model.phrases",
     "Fate": "lab.wanted",
@@ -127,6 +130,7 @@ _HOME_OF_NAME = {
     "Sampling": "contract.sampling",
     "SequenceEnd": "contract.result",
     "SpeculativeBackend": "contract.options",
+    "StepperView": "lab.widgets.stepper_view",
     "SynchronousDesign": "policies.synchronous_design",
     "TargetGraphView": "lab.widgets.target_graph_view",
     "Timeline": "lab.timeline",
@@ -207,6 +211,7 @@ __all__ = [
     "Capacity",
     "Chat",
     "Chats",
+    "DashboardView",
     "EngineOptions",
     "FactKind",
     "Fate",
@@ -224,6 +229,7 @@ __all__ = [
     "Sampling",
     "SequenceEnd",
     "SpeculativeBackend",
+    "StepperView",
     "SynchronousDesign",
     "TargetGraphView",
     "Timeline",
@@ -241,9 +247,9 @@ __all__ = [
     "calibrate",
     "certificates",
     "chance_table",
+    "changes",
     "chats",
     "compare",
-    "changes",
     "compare_beliefs",
     "comparison_table",
     "decisions",
