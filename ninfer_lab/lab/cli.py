@@ -60,7 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             asks for help.
 
     Raises:
-        SystemExit: Always: 0 done, 2 after one line for a person's mistake, 130 for Ctrl-C.
+        SystemExit: Always: 0 done, 2 after one line for a person's mistake or a place that cannot
+            be read or written, 130 for Ctrl-C.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # counts only before torch is imported
     given = sys.argv[1:] if arguments is None else list(arguments)
@@ -76,6 +77,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise
         legal = f"legal: an environment with the extra '{extra}' (pip install -e '.[{extra}]')"
         sys.exit(_refuse(f"python module {missing.name}: found nothing; {legal}"))
+    except OSError as trouble:
+        if trouble.filename is None:
+            raise
+        legal = "a place that can be read and written"
+        sys.exit(_refuse(f"{trouble.filename}: found {trouble.strerror}; legal: {legal}"))
     except (KeyboardInterrupt, typer.Abort):
         typer.echo("ninfer-lab: interrupted", err=True)
         sys.exit(INTERRUPTED_EXIT_CODE)
