@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
 import polars as pl
@@ -41,7 +41,7 @@ class ForkKind(Enum):
     WHOLE_RUN = "a whole run beside it: another capacity or design begins with the first event"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Fork:
     """Two recordings of one world.
 
@@ -57,8 +57,8 @@ class Fork:
     changes: tuple[Change, ...]
     asked_event: int
     first_event: int
-    original: Recording = field(repr=False)
-    forked: Recording = field(repr=False)
+    original: Recording
+    forked: Recording
     difference: Difference | None
 
     @property
@@ -94,6 +94,9 @@ class Fork:
 
     def __str__(self) -> str:
         return "\n".join(f"{name:16} {words}" for name, words in self.lines)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         rows = "".join(

@@ -52,7 +52,7 @@ class StepperView(LiveView):
 
     event = traitlets.Int(0).tag(sync=True)
     fork_asked = traitlets.Dict().tag(sync=True)
-    fork_lines = traitlets.List().tag(sync=True)
+    fork_lines: traitlets.List[list[str]] = traitlets.List().tag(sync=True)
     fork_columns = traitlets.Bytes().tag(sync=True)
     fork_columns_at = traitlets.Dict().tag(sync=True)
     fork_facts = traitlets.Dict().tag(sync=True)
