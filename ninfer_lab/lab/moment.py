@@ -218,7 +218,12 @@ def said(event: Event) -> str:
             return f"{event.told}, for request {event.request}"
         case OwnerPublished():
             kept = len(event.checkpoints)
-            return f"request {event.request} leaves owner {event.owner}, {kept} checkpoints"
+            who = (
+                "a session comes in as"
+                if event.request is None
+                else f"request {event.request} leaves"
+            )
+            return f"{who} owner {event.owner}, {kept} checkpoints"
         case RequestFinished():
             return (
                 f"request {event.request} ended ({event.finish_reason.value}):"

@@ -98,7 +98,7 @@ def _request(event: Event) -> int:
         case ForwardRan():
             return event.rows[0].request
         case _:
-            return event.request
+            return NEVER if event.request is None else event.request
 
 
 def _forwards(events: Sequence[Event]) -> dict[str, Column]:

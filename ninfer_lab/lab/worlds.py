@@ -114,9 +114,7 @@ def run(
         engine = assemble_simulated(world.story.options, parts)
     else:
         parts_there = replace(torch_parts or TorchParts(), design=design, recording=recording)
-        if world.chat_template is not None:
-            parts_there = replace(parts_there, frontend=words.frontend)
-        engine = _torch_engine(world, clock, parts_there)
+        engine = _torch_engine(world, clock, parts_there, words)
     with engine:
         client = StoryClient(
             world.story,
@@ -143,10 +141,12 @@ def run(
         )
 
 
-def _torch_engine(world: World, clock: Clock, parts: TorchParts) -> Engine:
+def _torch_engine(world: World, clock: Clock, parts: TorchParts, words: _Words) -> Engine:
     if world.checkpoint is None:
         legal = f"{Machine.SIMULATED.value}, for nobody has its weights here"
         raise OptionsError("machine", found=f"real tensors of {world.name}", legal=legal)
+    if world.chat_template is not None:
+        parts = replace(parts, frontend=words.frontend)
     charged = world.device if isinstance(clock, VirtualClock) else None
     parts = replace(parts, dtype=world.dtype, clock=clock, charged=charged, belief=world.belief)
     return open_engine(world.checkpoint, world.story.options, parts)

@@ -13,6 +13,7 @@ from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.lab import worlds
 from ninfer_lab.lab.changes import Faults, TakenBack
 from ninfer_lab.lab.recording.misses import MissCause
+from ninfer_lab.lab.run_columns import run_columns
 from ninfer_lab.lab.run_dashboard import GROUP_OF_CAUSE, GROUPS, dashboard_of
 from ninfer_lab.lab.timeline import Unit
 from ninfer_lab.lab.widgets import stepper_view
@@ -43,7 +44,7 @@ def test_the_stepper_says_where_it_stands(stepper: StepperView) -> None:  # spec
 
 
 def test_its_columns_are_the_timeline_and_the_frontiers(stepper: StepperView) -> None:
-    columns, facts = stepper_view.run_columns(stepper.timeline)
+    columns, facts = run_columns(stepper.timeline)
     for unit in Unit:
         assert tuple(columns[f"stops_{unit.name.lower()}"]) == stepper.timeline.stops[unit]
     for event in range(0, len(stepper.timeline), 5):
@@ -113,9 +114,11 @@ def test_the_dashboard_adds_up_to_the_tables(run: Run) -> None:  # spec: W-5
     assert [each.request for each in board.ended] == recording.requests["request"].to_list()
     computed = sum(sum(each.groups_tokens) for each in board.ended)
     assert computed == recording.misses["tokens"].sum()
-    last = recording.requests
-    share = last["prefix_cache_hit_tokens"].sum() / last["prompt_tokens"].sum()
-    assert board.ended[-1].hit_share == pytest.approx(share)
+    rows = recording.requests.rows(named=True)
+    hits, prompts = (
+        sum(row[name] for row in rows) for name in ("prefix_cache_hit_tokens", "prompt_tokens")
+    )
+    assert board.ended[-1].hit_share == pytest.approx(hits / prompts)
     assert set(GROUP_OF_CAUSE) == set(MissCause), "each cause has its group"
     assert max(max(each.use_shares) for each in board.ended) <= 1
     view = DashboardView(recording)
