@@ -58,7 +58,7 @@ def changes_of(run: Run) -> dict[str, Change]:
     }
 
 
-@pytest.mark.parametrize("event", [0, 1, HALF, 360])
+@pytest.mark.parametrize("event", [0, 1, 2, 3, HALF, 360])
 def test_with_nothing_changed_the_run_comes_out_again(run: Run, event: int) -> None:  # spec: W-4
     fork = fork_here(run, event)
     assert fork.forked == fork.original

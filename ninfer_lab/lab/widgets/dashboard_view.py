@@ -6,6 +6,7 @@ without one. Draws what `run_dashboard` found.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any
 
@@ -83,7 +84,11 @@ class DashboardView(LiveView):
 
     @traitlets.observe("step")
     def _event_follows(self, change: Mapping[str, Any]) -> None:
-        self.event = self.board.ended[change["new"]].event
+        # An event that another view stands at lies after this end and before the next: it is kept,
+        # or the two would pull each other to and fro.
+        events = [each.event for each in self.board.ended]
+        if max(0, bisect_right(events, self.event) - 1) != change["new"]:
+            self.event = events[change["new"]]
 
     @property
     def told(self) -> str:

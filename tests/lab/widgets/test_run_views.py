@@ -121,11 +121,16 @@ def test_the_dashboard_adds_up_to_the_tables(run: Run) -> None:  # spec: W-5
     assert board.ended[-1].hit_share == pytest.approx(hits / prompts)
     assert set(GROUP_OF_CAUSE) == set(MissCause), "each cause has its group"
     assert max(max(each.use_shares) for each in board.ended) <= 1
+    shares = np.array([each.use_shares for each in board.ended])
+    assert (np.diff(shares, axis=0) < 0).any(), "each since the end before, not since the start"
     view = DashboardView(recording)
     view.step = 12
     assert view.event == board.ended[12].event
     assert "state evicted 415" in view.told
     assert view.told in str(view)
+    view.set_trait("event", 3)  # before the first end: the first is where it stands
+    view.step = 0
+    assert view.event == 3, "what another view stands at is kept"
     groups = np.array([each.groups_tokens for each in board.ended])
     assert groups.shape[1] == len(GROUPS)
     assert len(view.picture().axes) == 4
