@@ -29,11 +29,14 @@ time.sleep(60)
 
 def settled(lab: LabPage, step: str) -> list[str]:
     """What the kernel holds, once it has heard of the step: keys are faster than messages."""
-    for _ in range(5):
+    words: list[str] = []
+    for _ in range(8):
         lab.run_cell(2)
-        if lab.printed(2).split()[0] == step:
+        words = lab.printed(2).split()
+        if words[:1] == [step]:
             break
-    return lab.printed(2).split()
+        lab.page.wait_for_timeout(250)  # or it was interrupted a moment ago
+    return words
 
 
 def test_a_run_is_stepped_and_forked_and_an_interrupt_harms_nothing(

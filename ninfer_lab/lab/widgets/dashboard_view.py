@@ -7,11 +7,8 @@ without one. Draws what `run_dashboard` found.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-import traitlets
 
 from ninfer_lab.contract.capacity import Axis
 from ninfer_lab.lab import palette
@@ -24,10 +21,11 @@ from ninfer_lab.lab.dashboard_figures import (
 from ninfer_lab.lab.picture import Picture
 from ninfer_lab.lab.recording.recording import Recording
 from ninfer_lab.lab.run_dashboard import GROUPS, RunDashboard, dashboard_of
-from ninfer_lab.lab.widgets.live_view import LiveView, module_text
+from ninfer_lab.lab.widgets.event_view import EventView
+from ninfer_lab.lab.widgets.live_view import module_text
 
 
-class DashboardView(LiveView):
+class DashboardView(EventView):
     """Hit rate, time to the first token, occupancy and misses by cause over a run.
 
     `step` counts requests in the order of their ends; `event` is the recording's event at which
@@ -41,8 +39,6 @@ class DashboardView(LiveView):
     """
 
     _esm = module_text("dashboard_view")
-
-    event = traitlets.Int(0).tag(sync=True)
 
     def __init__(self, subject: Recording | RunDashboard) -> None:
         self.board = subject if isinstance(subject, RunDashboard) else dashboard_of(subject)
@@ -82,13 +78,12 @@ class DashboardView(LiveView):
         )
         self.event = ended[-1].event
 
-    @traitlets.observe("step")
-    def _event_follows(self, change: Mapping[str, Any]) -> None:
-        # An event that another view stands at lies after this end and before the next: it is kept,
-        # or the two would pull each other to and fro.
-        events = [each.event for each in self.board.ended]
-        if max(0, bisect_right(events, self.event) - 1) != change["new"]:
-            self.event = events[change["new"]]
+    def event_of(self, step: int) -> int:
+        return self.board.ended[step].event
+
+    def step_of(self, event: int) -> int:
+        ends = [each.event for each in self.board.ended]
+        return max(0, bisect_right(ends, event) - 1)
 
     @property
     def told(self) -> str:

@@ -22,7 +22,8 @@ from ninfer_lab.lab.recording.recording import Recording
 from ninfer_lab.lab.run_columns import run_columns
 from ninfer_lab.lab.stepper_figures import MARK_COLOURS, stepped
 from ninfer_lab.lab.timeline import Timeline
-from ninfer_lab.lab.widgets.live_view import LiveView, module_text, packed
+from ninfer_lab.lab.widgets.event_view import EventView
+from ninfer_lab.lab.widgets.live_view import module_text, packed
 from ninfer_lab.lab.world import Run
 
 CHANGES: Mapping[str, Sequence[Change]] = {
@@ -37,7 +38,7 @@ CHANGES: Mapping[str, Sequence[Change]] = {
 """What a fork offers unless the reader has something else in mind."""
 
 
-class StepperView(LiveView):
+class StepperView(EventView):
     """A run, stepped by event, request, worker cycle, transaction phase and stage.
 
     `step` is the event one stands at, and `event` the same under the name by which views of one
@@ -50,7 +51,6 @@ class StepperView(LiveView):
 
     _esm = module_text("stepper_view")
 
-    event = traitlets.Int(0).tag(sync=True)
     fork_asked = traitlets.Dict().tag(sync=True)
     fork_lines: traitlets.List[list[str]] = traitlets.List().tag(sync=True)
     fork_columns = traitlets.Bytes().tag(sync=True)
@@ -126,13 +126,11 @@ class StepperView(LiveView):
         finally:
             self.fork_asked = {}
 
-    @traitlets.observe("step")
-    def _event_follows(self, change: Mapping[str, Any]) -> None:
-        self.event = change["new"]
+    def event_of(self, step: int) -> int:
+        return step
 
-    @traitlets.observe("event")
-    def _step_follows(self, change: Mapping[str, Any]) -> None:
-        self.step = change["new"]
+    def step_of(self, event: int) -> int:
+        return event
 
     def picture(self) -> Picture:
         runs = {self.timeline.recording.facts.world: run_columns(self.timeline)}

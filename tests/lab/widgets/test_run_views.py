@@ -40,6 +40,10 @@ def test_the_stepper_says_where_it_stands(stepper: StepperView) -> None:  # spec
     assert repr(stepper) == str(stepper)
     stepper.event = 61
     assert stepper.step == 61
+    stepper.set_state({"step": 90})  # the browser says so, and says the event itself
+    assert (stepper.step, stepper.event) == (90, 61)
+    stepper.set_state({"event": 90})
+    assert (stepper.step, stepper.event) == (90, 90)
     assert stepper.picture().axes[0].get_title(loc="left") == "27b-short-turns"
 
 
@@ -128,8 +132,8 @@ def test_the_dashboard_adds_up_to_the_tables(run: Run) -> None:  # spec: W-5
     assert view.event == board.ended[12].event
     assert "state evicted 415" in view.told
     assert view.told in str(view)
-    view.set_trait("event", 3)  # before the first end: the first is where it stands
-    view.step = 0
+    view.event = 3  # before the first end: the first is where it stands
+    assert view.step == 0
     assert view.event == 3, "what another view stands at is kept"
     groups = np.array([each.groups_tokens for each in board.ended])
     assert groups.shape[1] == len(GROUPS)
