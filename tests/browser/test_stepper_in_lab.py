@@ -10,6 +10,8 @@ import pytest
 
 from browser.jupyter_session import LabPage
 from browser.test_first_notebook import SCREENSHOTS
+from ninfer_lab.lab import worlds
+from ninfer_lab.lab.timeline import Position, Timeline, Unit
 
 NEAR = ".nl-stepper canvas >> nth=0"
 SHOWN = """
@@ -49,14 +51,18 @@ def test_a_run_is_stepped_and_forked_and_an_interrupt_harms_nothing(
     near.focus()
     for key in ("End", "Shift+R", "c"):
         lab.page.keyboard.press(key)
-    lab.page.locator(".nl-stepper .nl-step").get_by_text("event 191 of 199").wait_for()
-    assert settled(lab, "191") == ["191", "13", "None"]
+    timeline = Timeline.of(worlds.run("27b-short-turns").recording)
+    last = Position(len(timeline) - 1)
+    at = timeline.next(timeline.previous(last, Unit.REQUEST), Unit.CYCLE).event
+    words = f"event {at} of {last.event}"
+    lab.page.locator(".nl-stepper .nl-step").get_by_text(words).wait_for()
+    assert settled(lab, str(at)) == [str(at), "13", "None"]
     lab.page.locator(".nl-stepper select").select_option("the next forward fails")
     lab.page.get_by_role("button", name="Fork here").click()
     lab.page.get_by_text("first difference", exact=True).wait_for()
-    step, request, first_event = settled(lab, "191")
-    assert (step, request) == ("191", "13"), "a fork moves nobody"
-    assert int(first_event) >= 191
+    step, request, first_event = settled(lab, str(at))
+    assert (step, request) == (str(at), "13"), "a fork moves nobody"
+    assert int(first_event) >= at
     lab.screenshot(SCREENSHOTS / "stepper_in_lab.png")
     with pytest.raises(TimeoutError):
         lab.run_cell(3, limit_s=2)
