@@ -29,6 +29,9 @@ class CreationRight(Enum):
     """Others may give way for it, if the whole is worth more then."""
 
 
+CREATING_RIGHTS = (CreationRight.SURPLUS, CreationRight.PRESSURE)
+
+
 def is_repeated(key: PrefixKey, demands: Iterable[Demand]) -> bool:
     """Whether independent reuse domains have proposed the same key.
 

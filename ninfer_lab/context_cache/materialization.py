@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ninfer_lab.contract.candidate import AdmissionRequest
+from ninfer_lab.contract.demand_report import DemandTold
 from ninfer_lab.contract.ids import CatalogSlotId, OwnerRef, SessionKey
 from ninfer_lab.contract.result import Aborted, Committed
 from ninfer_lab.contract.search_report import SearchReport
@@ -17,10 +18,15 @@ from ninfer_lab.contract.transaction import TransactionHandle
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Materialization:
-    """An admission that has happened, with what was offered beside it."""
+    """An admission that has happened, with what was offered beside it.
+
+    Attributes:
+        demand: What joined the window; `None` of a request that does without the cache.
+    """
 
     result: Committed
     report: SearchReport
+    demand: DemandTold | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

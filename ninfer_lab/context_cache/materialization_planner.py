@@ -162,9 +162,25 @@ def _decision(session: PlanningSession, found: Found, *, tells_targets: bool) ->
         verdicts=tuple(verdicts),
         chosen=chosen_ordinal,
         omitted=_counts([each for i, each in enumerate(judged) if i not in told]),
-        search=SearchFacts(found.stop, found.initial_ns, found.spent_ns, found.renewals_count),
+        search=search_facts(session, found),
     )
     return Decision(chosen=chosen, candidates=session.candidates, report=report)
+
+
+def search_facts(session: PlanningSession, found: Found) -> SearchFacts:
+    """How a search went, its licence by owners."""
+    licence = found.licence
+    return SearchFacts(
+        stop=found.stop,
+        initial_ns=found.initial_ns,
+        spent_ns=found.spent_ns,
+        renewals_count=found.renewals_count,
+        licence=(
+            None
+            if licence is None
+            else tuple(sorted(session.owners[ordinal].id for ordinal in licence))
+        ),
+    )
 
 
 def _telling(

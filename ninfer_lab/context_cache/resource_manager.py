@@ -47,7 +47,6 @@ from ninfer_lab.contract.checkpoint import CheckpointKind
 from ninfer_lab.contract.errors import InvariantBroken
 from ninfer_lab.contract.ids import (
     CatalogSlotId,
-    LaneId,
     OwnerId,
     OwnerRef,
     RequestId,
@@ -144,7 +143,8 @@ class ResourceManager:
         match result:
             case Committed():
                 self._adopt_activation(result, opened)
-                return Materialization(result=result, report=opened.report)
+                demand = self._shared.demand_told(opened.request.request)
+                return Materialization(result=result, report=opened.report, demand=demand)
             case Aborted():
                 self._take_back(opened)
                 return AbortedMaterialization(result=result, report=opened.report)
@@ -315,7 +315,7 @@ class ResourceManager:
         if candidate.source is not None and not candidate.is_consuming:
             self._edges.add(request.request, candidate.source.owner.id)
         intent = ActivationIntent(
-            lane=_lane(request),
+            lane=request.free_lanes[0],  # nothing is kept in lanes: any would do
             destination=destination,
             schedule=final_choice(
                 candidate,
@@ -389,8 +389,3 @@ class ResourceManager:
         self._shared.forget(opened.request.request)
         if opened.slot is not None:
             self._catalog.take_promise_back(opened.slot, opened.request.request)
-
-
-def _lane(request: AdmissionRequest) -> LaneId:
-    """The lowest free lane: this design keeps nothing in lanes, so any would do."""
-    return request.free_lanes[0]

@@ -9,7 +9,7 @@ Source: spec SHR-6, EVD-2, EVD-3, CPT, VAL-1, VAL-5.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from ninfer_lab.context_cache.demand_window import (
     Demand,
@@ -19,6 +19,7 @@ from ninfer_lab.context_cache.demand_window import (
 )
 from ninfer_lab.context_cache.evidence import CreationRight, creation_right, is_repeated
 from ninfer_lab.context_cache.hit_history import NEVER, Hits
+from ninfer_lab.context_cache.prefix_demand import PrefixDemand
 from ninfer_lab.context_cache.public_worth import PublicWorth, SharedWorth, savings_by_key
 from ninfer_lab.context_cache.shared_capture_planner import (
     CaptureDecision,
@@ -39,6 +40,7 @@ from ninfer_lab.context_cache.valuation import (
     standing_now,
 )
 from ninfer_lab.contract.candidate import AdmissionCandidate, AdmissionRequest, SourceDisposition
+from ninfer_lab.contract.demand_report import DemandTold
 from ninfer_lab.contract.ids import OwnerId, OwnerRef, RequestId, SequenceHandle
 from ninfer_lab.contract.machine_work import MachineWork
 from ninfer_lab.contract.options import ResolvedOptions
@@ -49,29 +51,6 @@ from ninfer_lab.contract.shared_report import SlotSource
 
 IsProtected = Callable[[OwnerId], bool]
 """Whether an active request leans on an owner, or a transaction holds it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrefixDemand:
-    """What a request wants and may create, fixed when it is admitted.
-
-    Attributes:
-        demand: Its record for the window.
-        matched: Shared owners that Program has verified for it.
-        rights: By frontier, of its candidates.
-        evidence: By frontier.
-        extended: Keys whose demand rolls on to what it creates beyond them.
-    """
-
-    demand: Demand
-    matched: tuple[OwnerId, ...]
-    rights: Mapping[int, CreationRight]
-    evidence: Mapping[int, Evidence]
-    extended: frozenset[PrefixKey] = frozenset()
-
-    def inherited_at(self, frontier_tokens: int) -> frozenset[PrefixKey]:
-        """Of what it may create at a frontier: every matched prefix begins like its own prompt."""
-        return frozenset(key for key in self.extended if key.frontier_tokens < frontier_tokens)
 
 
 class SharedPrefixes:
@@ -180,7 +159,13 @@ class SharedPrefixes:
             self._surplus_slots_count(wanted, is_protected),
             lambda frontiers: self._split_cost_ns(candidate, frontiers),
         )
+        self._wanted[request.request] = replace(wanted, offers_tokens=choice.offers_tokens)
         return choice.offers_tokens
+
+    def demand_told(self, request: RequestId) -> DemandTold | None:
+        """What it wants, as recordings tell it; `None` of one that does without the cache."""
+        wanted = self._wanted.get(request)
+        return None if wanted is None else wanted.told()
 
     def became_active(self, candidate: AdmissionCandidate) -> None:
         """Its demand joins the window; what it has matched loses its credit, what it has started
@@ -296,6 +281,7 @@ class SharedPrefixes:
         return PrefixDemand(
             demand=demand,
             matched=tuple(entry.id for entry in matched),
+            matched_keys=frozenset(entry.key for entry in matched),
             rights=rights,
             evidence={each.frontier_tokens: each.evidence for each in proposed},
             extended=frozenset().union(*({e.key, *e.inherited} for e in matched if self._rolls)),

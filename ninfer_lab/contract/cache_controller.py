@@ -14,6 +14,7 @@ from typing import Protocol
 from ninfer_lab.contract.candidate import AdmissionRequest, ReusePath
 from ninfer_lab.contract.capacity import Occupancy
 from ninfer_lab.contract.checkpoint import CheckpointSummary
+from ninfer_lab.contract.demand_report import DemandTold
 from ninfer_lab.contract.ids import CheckpointId, OwnerId, RequestId, SequenceHandle
 from ninfer_lab.contract.placement import LedgerSnapshot
 from ninfer_lab.contract.plan import FinalSchedule
@@ -36,6 +37,7 @@ class Admitted:
         capture: What was captured at the very frontier the request starts from.
         schedule: How the prompt is computed from there, fixed by now (CPT-4); `None` for a design
             that fixes it as it goes.
+        demand: What joined the window of demands; `None` of a design that keeps none.
     """
 
     handle: SequenceHandle
@@ -47,6 +49,7 @@ class Admitted:
     report: SearchReport
     capture: CaptureResult | None
     schedule: FinalSchedule | None = None
+    demand: DemandTold | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from ninfer_lab.contract.candidate import ReusePath
 from ninfer_lab.contract.capacity import Occupancy
 from ninfer_lab.contract.checkpoint import CheckpointSummary
+from ninfer_lab.contract.demand_report import DemandTold
 from ninfer_lab.contract.ids import CheckpointId, LaneId, OwnerId, RequestId, SessionKey
 from ninfer_lab.contract.machine_work import MachineWork
 from ninfer_lab.contract.options import CacheMode
@@ -60,6 +61,8 @@ class RequestAdmitted(NamedTuple):
         seen: What the prompt shares with earlier ones; `None` where nobody remembers.
         schedule: How the rest of the prompt is computed, as it was sealed (CPT-4); `None` where the
             design fixes it as it goes.
+        demand: What it wanted of shared prefixes; `None` of a design that keeps no such window, or
+            of a request that does without the cache.
     """
 
     at_ns: int
@@ -73,6 +76,7 @@ class RequestAdmitted(NamedTuple):
     report: SearchReport
     seen: SeenPrefix | None = None
     schedule: FinalSchedule | None = None
+    demand: DemandTold | None = None
 
 
 class TransitionEnding(Enum):

@@ -150,12 +150,15 @@ class SearchFacts(NamedTuple):
         initial_ns: J of what would have been done without looking any further.
         spent_ns: Of the boundary's allowance, by the fixed prices of work units (SRCH-7).
         renewals_count: How often its window was renewed.
+        licence: Owners that might be fully evicted, ascending; `None` without an order of recency,
+            when everybody might (SRCH-4).
     """
 
     stop: SearchStop
     initial_ns: int
     spent_ns: int
     renewals_count: int
+    licence: tuple[OwnerId, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ without.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -111,8 +111,8 @@ class SimulatedParts:
     frontend: Frontend
     design: ControllerFactory = catalog_design
     belief: MachineCostModel | None = None
-    failing_forwards: frozenset[int] = frozenset()
-    failing_transfers: frozenset[int] = frozenset()
+    failing_forwards: Container[int] = frozenset()
+    failing_transfers: Container[int] = frozenset()
     clock: VirtualClock
     recording: RecordingOptions = DECISIONS_ONLY
 

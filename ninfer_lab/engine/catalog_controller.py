@@ -94,6 +94,7 @@ class CatalogController:
             report=done.report,
             capture=capture if capture.is_telling else None,
             schedule=result.schedule,
+            demand=done.demand,
         )
 
     def _offered(

@@ -20,6 +20,7 @@ from ninfer_lab.context_cache.demand_window import (
 )
 from ninfer_lab.context_cache.exhaustive_search import Truth, every_target
 from ninfer_lab.context_cache.judged_targets import ARENA_TARGETS, Judged, Problem, judge
+from ninfer_lab.context_cache.materialization_planner import search_facts
 from ninfer_lab.context_cache.portfolio_value import (
     empirical_value_ns,
     private_loss_ns,
@@ -55,6 +56,7 @@ __all__ = [
     "saving_ns",
     "savings_ns",
     "search",
+    "search_facts",
 ]
 
 

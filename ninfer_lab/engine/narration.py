@@ -140,6 +140,7 @@ class Narrator:
                 report=admission.report,
                 seen=self._memory.look(tokens, reused_tokens=reuse_tokens),
                 schedule=admission.schedule,
+                demand=admission.demand,
             )
         )
         if admission.capture is not None:

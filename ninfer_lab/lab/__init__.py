@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ninfer_lab.contract.sampling import Sampling as Sampling
     from ninfer_lab.engine.assembly import TorchParts as TorchParts
     from ninfer_lab.lab import certificates as certificates
+    from ninfer_lab.lab import changes as changes
     from ninfer_lab.lab import decisions as decisions
     from ninfer_lab.lab import demand_worth as demand_worth
     from ninfer_lab.lab import designs as designs
@@ -76,10 +77,13 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.faults.faulty_machine import breaking as breaking
     from ninfer_lab.lab.faults.trained_world import trained_world as trained_world
     from ninfer_lab.lab.faults.trial import fault_table as fault_table
+    from ninfer_lab.lab.fork import fork_here as fork_here
     from ninfer_lab.lab.kernel_study.study import KernelStudy as KernelStudy
     from ninfer_lab.lab.ledger_bench import LedgerBench as LedgerBench
     from ninfer_lab.lab.serving import open_engine as open_engine
     from ninfer_lab.lab.serving import tiny_checkpoint as tiny_checkpoint
+    from ninfer_lab.lab.timeline import Timeline as Timeline
+    from ninfer_lab.lab.timeline import Unit as Unit
     from ninfer_lab.lab.tiny_model.phrases import FactKind as FactKind
     from ninfer_lab.lab.traces.reading import read_trace as read_trace
     from ninfer_lab.lab.traces.replay import replay as replay
@@ -87,11 +91,13 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.wanted import Wanted as Wanted
     from ninfer_lab.lab.wanted import demoting as demoting
     from ninfer_lab.lab.wanted import evicting as evicting
+    from ninfer_lab.lab.widgets.dashboard_view import DashboardView as DashboardView
     from ninfer_lab.lab.widgets.ledger_desk import LedgerDesk as LedgerDesk
     from ninfer_lab.lab.widgets.placement_map_view import PlacementMapView as PlacementMapView
     from ninfer_lab.lab.widgets.pressure_ladders_view import (
         PressureLaddersView as PressureLaddersView,
     )
+    from ninfer_lab.lab.widgets.stepper_view import StepperView as StepperView
     from ninfer_lab.lab.widgets.target_graph_view import TargetGraphView as TargetGraphView
     from ninfer_lab.lab.widgets.transition_desk import TransitionDesk as TransitionDesk
     from ninfer_lab.lab.widgets.turns_desk import TurnsDesk as TurnsDesk
@@ -106,6 +112,7 @@ _HOME_OF_NAME = {
     "Capacity": "lab.compare_capacity",
     "Chat": "lab.chat",
     "Chats": "lab.compare_workloads",
+    "DashboardView": "lab.widgets.dashboard_view",
     "EngineOptions": "contract.options",
     "FactKind": "lab.tiny_model.phrases",
     "Fate": "lab.wanted",
@@ -123,13 +130,16 @@ _HOME_OF_NAME = {
     "Sampling": "contract.sampling",
     "SequenceEnd": "contract.result",
     "SpeculativeBackend": "contract.options",
+    "StepperView": "lab.widgets.stepper_view",
     "SynchronousDesign": "policies.synchronous_design",
     "TargetGraphView": "lab.widgets.target_graph_view",
+    "Timeline": "lab.timeline",
     "TorchParts": "engine.assembly",
     "TransitionDesk": "lab.widgets.transition_desk",
     "TreeDesign": "policies.prefix_tree.tree_design",
     "Turns": "lab.eight_prefixes_study",
     "TurnsDesk": "lab.widgets.turns_desk",
+    "Unit": "lab.timeline",
     "Wanted": "lab.wanted",
     "at_truth": "lab.calibration.belief_worlds",
     "believed": "lab.calibration.tensor_bench",
@@ -145,6 +155,7 @@ _HOME_OF_NAME = {
     "eight_prefixes": "lab.eight_prefixes_study",
     "evicting": "lab.wanted",
     "fault_table": "lab.faults.trial",
+    "fork_here": "lab.fork",
     "open_engine": "lab.serving",
     "paired_table": "lab.compare_statistics",
     "published_case": "lab.calibration.beliefs",
@@ -166,6 +177,7 @@ them.
 
 _MODULES = (
     "certificates",
+    "changes",
     "decisions",
     "demand_worth",
     "designs",
@@ -199,6 +211,7 @@ __all__ = [
     "Capacity",
     "Chat",
     "Chats",
+    "DashboardView",
     "EngineOptions",
     "FactKind",
     "Fate",
@@ -216,13 +229,16 @@ __all__ = [
     "Sampling",
     "SequenceEnd",
     "SpeculativeBackend",
+    "StepperView",
     "SynchronousDesign",
     "TargetGraphView",
+    "Timeline",
     "TorchParts",
     "TransitionDesk",
     "TreeDesign",
     "Turns",
     "TurnsDesk",
+    "Unit",
     "Wanted",
     "at_truth",
     "believed",
@@ -231,6 +247,7 @@ __all__ = [
     "calibrate",
     "certificates",
     "chance_table",
+    "changes",
     "chats",
     "compare",
     "compare_beliefs",
@@ -247,6 +264,7 @@ __all__ = [
     "explain",
     "fault_table",
     "figures",
+    "fork_here",
     "ladders",
     "laws",
     "open_engine",

@@ -60,7 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             asks for help.
 
     Raises:
-        SystemExit: Always: 0 done, 2 after one line for a person's mistake, 130 for Ctrl-C.
+        SystemExit: Always: 0 done, 2 after one line for a person's mistake or a place that cannot
+            be read or written, 130 for Ctrl-C.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # counts only before torch is imported
     given = sys.argv[1:] if arguments is None else list(arguments)
@@ -76,6 +77,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise
         legal = f"legal: an environment with the extra '{extra}' (pip install -e '.[{extra}]')"
         sys.exit(_refuse(f"python module {missing.name}: found nothing; {legal}"))
+    except OSError as trouble:
+        if trouble.filename is None:
+            raise
+        legal = "a place that can be read and written"
+        sys.exit(_refuse(f"{trouble.filename}: found {trouble.strerror}; legal: {legal}"))
     except (KeyboardInterrupt, typer.Abort):
         typer.echo("ninfer-lab: interrupted", err=True)
         sys.exit(INTERRUPTED_EXIT_CODE)
@@ -200,6 +206,27 @@ def run(
         raise NinferLabError("--machine", found=machine, legal=", ".join(machines))
     chosen = designs.named(design)
     typer.echo(str(worlds.run(worlds.named(world), machines[machine], design=chosen)))
+
+
+@app.command()
+def figures(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Names, as `side-requests`; all by default.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the files; made if not there.")] = Path(
+        "figures"
+    ),
+    lists: Annotated[bool, typer.Option("--list", help="Only list the names.")] = False,
+) -> None:
+    """Reproduce every published table and figure, and write them as text, PNG and SVG."""
+    from ninfer_lab.lab import published
+    from ninfer_lab.lab.figures_command import FiguresCommand
+
+    if lists:
+        for each in published.PUBLISHED:
+            typer.echo(f"{each.name:<24} {each.title}")
+        return
+    FiguresCommand(out=out, names=tuple(names or ())).run(say=typer.echo)
 
 
 @app.command()

@@ -16,7 +16,6 @@ from ninfer_lab.contract.capacity import Capacity
 from ninfer_lab.contract.options import PAGE_TOKENS, pages_of_tokens
 from ninfer_lab.contract.planning import TargetHandle
 from ninfer_lab.contract.search_report import (
-    SearchFacts,
     SearchReport,
     SearchStop,
     TargetVerdict,
@@ -33,6 +32,7 @@ from ninfer_lab.engine.decision_reading import (
     Problem,
     Truth,
     every_target,
+    search_facts,
 )
 from ninfer_lab.engine.decision_room import UNLIMITED_NS, open_problem, solve, truth_of
 from ninfer_lab.lab.owner_rungs import candidate_words, target_words
@@ -100,12 +100,7 @@ class Decision:
                 for each in judged
             ),
             chosen=None if self.found.best is None else judged.index(self.found.best),
-            search=SearchFacts(
-                self.found.stop,
-                self.found.initial_ns,
-                self.found.spent_ns,
-                self.found.renewals_count,
-            ),
+            search=search_facts(session, self.found),
         )
 
     def truth(self) -> Truth:

@@ -3,9 +3,9 @@
 Owns the matplotlib figure of occupancy over forwards, and the one name under which notebooks find
 every other: the placement of every slot and page, a checkpoint's anatomy, reclaim and what does not
 fit, the ways into a request, a transition's stages and endings, runs over time, what the planner
-looked at, side requests and what is done about them, a calibration and what hangs on it. Reads
-events, snapshots and searched decisions only; a figure says its units, names its colours, and needs
-no kernel.
+looked at, side requests and what is done about them, a calibration and what hangs on it; and every
+published table and figure, made again by name (`reproduce`). Reads events, snapshots and searched
+decisions only; a figure says its units, names its colours, and needs no kernel.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from ninfer_lab.lab import palette
 from ninfer_lab.lab.belief_figures import feasibility, misjudged
 from ninfer_lab.lab.calibration.pictures import firmness, fit, foreseen, wrongness
 from ninfer_lab.lab.checkpoint_anatomy import anatomy
+from ninfer_lab.lab.eight_prefixes_figures import reuse as eight_prefixes
+from ninfer_lab.lab.eight_prefixes_figures import turn_by_turn as eight_prefixes_by_round
 from ninfer_lab.lab.ladder_figures import (
     alone_and_together,
     fates,
@@ -33,6 +35,9 @@ from ninfer_lab.lab.ladder_figures import (
 from ninfer_lab.lab.ledger_figures import holdings, missing_hole, reclaim
 from ninfer_lab.lab.picture import Picture
 from ninfer_lab.lab.placement_map import placement
+from ninfer_lab.lab.published import names as published_names
+from ninfer_lab.lab.published import reproduce
+from ninfer_lab.lab.raw_prompt_figures import raw_prompt_anchor
 from ninfer_lab.lab.run_figures import growth, timelines
 from ninfer_lab.lab.search_figures import incumbents, regret, target_graph
 from ninfer_lab.lab.side_request_figures import (
@@ -52,6 +57,8 @@ __all__ = [
     "decisions",
     "demand_window",
     "design_timelines",
+    "eight_prefixes",
+    "eight_prefixes_by_round",
     "endings",
     "fates",
     "feasibility",
@@ -67,9 +74,12 @@ __all__ = [
     "owner_ladders",
     "placement",
     "private_loss",
+    "published_names",
+    "raw_prompt_anchor",
     "recency_ladder",
     "reclaim",
     "regret",
+    "reproduce",
     "side_requests",
     "stages",
     "target_graph",

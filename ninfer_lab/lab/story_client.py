@@ -24,6 +24,7 @@ from ninfer_lab.contract.prompt import ChatPrompt, Message, PromptInput, Role, T
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.engine.engine import Engine
 from ninfer_lab.engine.request import RequestOutcome
+from ninfer_lab.lab.meddling import NO_MEDDLING, Meddling
 from ninfer_lab.lab.story import Ask, At, ChatTurn, Piece, Story, StoryError, TokenTurn
 
 SpellAnswer = Callable[[str], Sequence[int]]
@@ -118,14 +119,18 @@ class StoryClient:
         self._vocabulary_tokens = vocabulary_tokens
         self._answers = answers
         self._spell = spell
+        self._meddling = NO_MEDDLING
         self._start_ns = clock.now_ns()
         self._plan = _Arrivals(story.asks)
         self._histories: dict[str, _History] = {}
         self._running: dict[RequestId, _Sent] = {}
         self._told: list[Told] = []
 
-    def tell(self) -> tuple[Told, ...]:
+    def tell(self, meddling: Meddling = NO_MEDDLING) -> tuple[Told, ...]:
         """Sends everything and runs the engine until the last request has ended.
+
+        Args:
+            meddling: What else is done meanwhile.
 
         Returns:
             Every request, in the order of their ends.
@@ -134,12 +139,14 @@ class StoryClient:
             StoryError: A request that the engine refuses, or that cannot be made, with its line.
             OptionsError: The recording forgets events before they can be seen.
         """
+        self._meddling = meddling
         self._plan.begin(self._start_ns)
         while self._running or self._plan.is_waiting:
             self._send_what_has_arrived()
             if not self._running:
                 self._clock.wait_until(self._plan.next_ns)
                 continue
+            self._meddling.before_step(self._engine, self._clock.now_ns())
             report = self._engine.step()
             if report.lost_events_count:
                 legal = "as many as one step has, for a client learns from them what has happened"
@@ -153,6 +160,7 @@ class StoryClient:
             history = self._history(ask)
             prompt = self._prompt(ask, history)
             options = replace(ask.options, max_output_tokens=_output_limit(ask))
+            options = self._meddling.options(options)
             answer = None if self._answers is None else self._scripted(ask)
             try:
                 request = self._engine.submit(prompt, options)

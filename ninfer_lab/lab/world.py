@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from importlib.metadata import version
 from pathlib import Path
@@ -21,7 +21,9 @@ from ninfer_lab.contract.cache_controller import ControllerSnapshot
 from ninfer_lab.contract.device_timing import DeviceTiming, SimulatedDevice
 from ninfer_lab.contract.events import Event
 from ninfer_lab.contract.numerics import ModelDtype
+from ninfer_lab.contract.recording_options import RecordingOptions
 from ninfer_lab.cost.machine_cost_model import MachineCostModel
+from ninfer_lab.engine.assembly import ControllerFactory
 from ninfer_lab.lab.story import Story
 from ninfer_lab.lab.story_client import Told
 from ninfer_lab.models.qwen3_5.config import ModelGeometry
@@ -86,6 +88,8 @@ class Run:
     """A world that was run to its end.
 
     Attributes:
+        design: The cache design it was run with.
+        recorded: How much was written down.
         told: Every request in the order of their ends, with its arrival and outcome.
         events: Everything that was recorded.
         lost_events_count: Older events that were not retained.
@@ -96,6 +100,8 @@ class Run:
 
     world: World
     machine: Machine
+    design: ControllerFactory = field(repr=False)
+    recorded: RecordingOptions
     told: tuple[Told, ...]
     events: tuple[Event, ...]
     lost_events_count: int

@@ -36,6 +36,7 @@ from ninfer_lab.frontend.checkpoint_folder import TemplateText, read_checkpoint_
 from ninfer_lab.frontend.prepared_prompt import Frontend
 from ninfer_lab.frontend.tokenizer import Tokenizer
 from ninfer_lab.lab import stories
+from ninfer_lab.lab.meddling import NO_MEDDLING, Meddling
 from ninfer_lab.lab.serving import open_engine, tiny_checkpoint
 from ninfer_lab.lab.story import Story
 from ninfer_lab.lab.story_client import SpellAnswer, StoryAnswers, StoryClient
@@ -76,12 +77,14 @@ def run(
     design: ControllerFactory = catalog_design,
     recording: RecordingOptions = DECISIONS_ONLY,
     torch_parts: TorchParts | None = None,
+    meddling: Meddling = NO_MEDDLING,
 ) -> Run:
     """Tells the world's story to a fresh engine, whatever it runs on.
 
     Args:
         tokens: On the simulated machine: what is drawn instead of the scripted answers.
         design: The cache design.
+        meddling: What else is done meanwhile; its faults happen on the simulated machine alone.
         torch_parts: On real tensors: device, kernels, numerics; what the world or another argument
             says is taken from there.
 
@@ -105,13 +108,13 @@ def run(
             belief=world.belief,
             clock=clock,
             recording=recording,
+            failing_forwards=meddling.failing_forwards,
+            failing_transfers=meddling.failing_transfers,
         )
         engine = assemble_simulated(world.story.options, parts)
     else:
         parts_there = replace(torch_parts or TorchParts(), design=design, recording=recording)
-        if world.chat_template is not None:
-            parts_there = replace(parts_there, frontend=words.frontend)
-        engine = _torch_engine(world, clock, parts_there)
+        engine = _torch_engine(world, clock, parts_there, words)
     with engine:
         client = StoryClient(
             world.story,
@@ -123,10 +126,12 @@ def run(
             spell=words.spell,
         )
         start_ns = clock.now_ns()
-        told = client.tell()
+        told = client.tell(meddling)
         return Run(
             world=world,
             machine=machine,
+            design=design,
+            recorded=recording,
             told=told,
             events=engine.events,
             lost_events_count=engine.lost_events_count,
@@ -136,10 +141,12 @@ def run(
         )
 
 
-def _torch_engine(world: World, clock: Clock, parts: TorchParts) -> Engine:
+def _torch_engine(world: World, clock: Clock, parts: TorchParts, words: _Words) -> Engine:
     if world.checkpoint is None:
         legal = f"{Machine.SIMULATED.value}, for nobody has its weights here"
         raise OptionsError("machine", found=f"real tensors of {world.name}", legal=legal)
+    if world.chat_template is not None:
+        parts = replace(parts, frontend=words.frontend)
     charged = world.device if isinstance(clock, VirtualClock) else None
     parts = replace(parts, dtype=world.dtype, clock=clock, charged=charged, belief=world.belief)
     return open_engine(world.checkpoint, world.story.options, parts)

@@ -8,7 +8,7 @@ contents.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from ninfer_lab.contract.capacity import KvPool
 from ninfer_lab.contract.contents import ImagePlace, PagePlace
@@ -39,8 +39,8 @@ class SimulatedMachine(LaneTables):
         time: ChargedTime,
         tokens: TokenSource,
         *,
-        failing_forwards: frozenset[int] = frozenset(),
-        failing_transfers: frozenset[int] = frozenset(),
+        failing_forwards: Container[int] = frozenset(),
+        failing_transfers: Container[int] = frozenset(),
     ) -> None:
         super().__init__()
         self._time = time

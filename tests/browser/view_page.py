@@ -13,7 +13,8 @@ from playwright.sync_api import ConsoleMessage, Page, Request
 
 from ninfer_lab.lab.widgets.live_view import LiveView
 
-TRAITS = ("columns_at", "facts", "steps_count", "step", "selected", "problem")
+FOREIGN = ("layout", "comm", "tabbable", "tooltip")
+"""Traits that are every widget's, and no view's."""
 
 LIGHT = {
     "--jp-layout-color0": "white",
@@ -39,12 +40,15 @@ PIXEL = """({selector, x, y}) => {
   return [...canvas.getContext('2d').getImageData(x * ratio, y * ratio, 1, 1).data].slice(0, 3);
 }"""
 
-MOUNT = """async ({esm, css, state, columns, variables, name}) => {
-  const bytes = Uint8Array.from(atob(columns), c => c.charCodeAt(0));
-  // A message's buffer begins anywhere: so does this one.
-  const shifted = new Uint8Array(bytes.length + 3);
-  shifted.set(bytes, 3);
-  const held = {...state, columns: new DataView(shifted.buffer, 3, bytes.length)};
+MOUNT = """async ({esm, css, state, buffers, variables, name}) => {
+  const held = {...state};
+  for (const [key, content] of Object.entries(buffers)) {
+    const bytes = Uint8Array.from(atob(content), c => c.charCodeAt(0));
+    // A message's buffer begins anywhere: so does this one.
+    const shifted = new Uint8Array(bytes.length + 3);
+    shifted.set(bytes, 3);
+    held[key] = new DataView(shifted.buffer, 3, bytes.length);
+  }
   const heard = {};
   const model = {
     get: key => held[key],
@@ -103,14 +107,19 @@ class ViewPage:
 
     def mount(self, view: LiveView, *, dark: bool = False, name: str = "shown") -> float:
         """Shows a view; returns how long it took until it was drawn, in ms."""
-        state = view.get_state()
+        state = {
+            key: value
+            for key, value in view.get_state().items()
+            if not key.startswith("_") and key not in FOREIGN
+        }
+        buffers = {key: value for key, value in state.items() if isinstance(value, bytes)}
         taken: float = self.page.evaluate(
             MOUNT,
             {
                 "esm": str(view._esm),
                 "css": str(view._css),
-                "state": {key: state[key] for key in TRAITS},
-                "columns": base64.b64encode(view.columns).decode(),
+                "state": {key: value for key, value in state.items() if key not in buffers},
+                "buffers": {k: base64.b64encode(v).decode() for k, v in buffers.items()},
                 "variables": DARK if dark else LIGHT,
                 "name": name,
             },

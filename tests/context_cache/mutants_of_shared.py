@@ -8,10 +8,11 @@ from context_cache import test_rolling_demand as rolling
 from context_cache import test_shared_captures as captures
 from context_cache import test_shared_prefixes as prefixes
 from context_cache import test_valuation as valuation
+from ninfer_lab.context_cache.prefix_demand import PrefixDemand
 from ninfer_lab.context_cache.public_worth import PublicWorth
 from ninfer_lab.context_cache.shared_captures import SharedCaptures
 from ninfer_lab.context_cache.shared_catalog import SharedCatalog
-from ninfer_lab.context_cache.shared_prefixes import PrefixDemand, SharedPrefixes
+from ninfer_lab.context_cache.shared_prefixes import SharedPrefixes
 from ninfer_lab.context_cache.valuation import Valuation
 from program.mutant import Mutant, Wrong, always, constant, instead
 

@@ -23,7 +23,12 @@ from ninfer_lab.contract.options import CacheMode, EngineOptions, RequestOptions
 from ninfer_lab.contract.prompt import TokenPrompt
 from ninfer_lab.contract.recording_options import DECISIONS_ONLY, RecordingOptions
 from ninfer_lab.contract.token_span import TokenSpan
-from ninfer_lab.engine.assembly import SimulatedParts, assemble_simulated
+from ninfer_lab.engine.assembly import (
+    ControllerFactory,
+    SimulatedParts,
+    assemble_simulated,
+    catalog_design,
+)
 from ninfer_lab.engine.engine import Engine
 from ninfer_lab.frontend.prepared_prompt import Frontend
 from ninfer_lab.lab.recording.recording import Recording, WorldName
@@ -66,12 +71,15 @@ def simulated_engine(
     recording: RecordingOptions = DECISIONS_ONLY,
     failing_forwards: frozenset[int] = frozenset(),
     failing_transfers: frozenset[int] = frozenset(),
+    device: SimulatedDevice = DEVICE,
+    design: ControllerFactory = catalog_design,
 ) -> Engine:
     """An engine without tensors whose answers are seeded."""
     return assemble_simulated(
         options,
         SimulatedParts(
-            device=DEVICE,
+            device=device,
+            design=design,
             tokens=SeededTokens(seed=seed, vocabulary_tokens=VOCABULARY_TOKENS),
             vocabulary_tokens=VOCABULARY_TOKENS,
             frontend=Frontend(),
@@ -95,11 +103,15 @@ def random_run(
     *,
     requests: int = 60,
     recording: RecordingOptions = DECISIONS_ONLY,
+    options: EngineOptions = OPTIONS,
+    design: ControllerFactory = catalog_design,
     after_each: Callable[[Engine], None] = lambda _: None,
 ) -> Recording:
     """A recorded run: everything in it follows from its seed."""
     engine = simulated_engine(
         seed=seed,
+        options=options,
+        design=design,
         recording=recording,
         failing_forwards=frozenset({40}),
         failing_transfers=frozenset({2, 5}),

@@ -5,25 +5,49 @@ computed, and each cause is the one that a hand-made story has.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 
 import polars as pl
 import pytest
 
-from lab.recorded_runs import random_run, recording_of, simulated_engine
+from lab.recorded_runs import OPTIONS, random_run, recording_of, simulated_engine
+from ninfer_lab.contract.events import RequestAdmitted, RequestFinished
 from ninfer_lab.contract.ids import SessionKey
 from ninfer_lab.contract.options import CacheMode, EngineOptions, RequestOptions
 from ninfer_lab.contract.prompt import TokenPrompt
-from ninfer_lab.contract.recording_options import RecordingOptions
+from ninfer_lab.contract.recording_options import ALL_TARGETS, DECISIONS_ONLY, RecordingOptions
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.engine.engine import Engine
+from ninfer_lab.lab import designs, worlds
 from ninfer_lab.lab.recording.misses import MissCause
+from ninfer_lab.lab.recording.recording import Recording
+
+
+@cache
+def run_of(seed: int, design: str) -> Recording:
+    return random_run(seed, design=designs.named(design))
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_causes_add_up_to_what_was_computed(seed: int) -> None:  # spec: RCD-1
-    recording = random_run(seed)
+@pytest.mark.parametrize("design", [designs.CATALOG, designs.LANE_OWNED])
+def test_causes_add_up_over_random_streams(design: str, seed: int) -> None:  # spec: RCD-1
+    check_causes(run_of(seed, design))
+
+
+def test_causes_add_up_where_the_oldest_must_go() -> None:  # spec: RCD-1
+    check_causes(random_run(4, options=replace(OPTIONS, recency_eviction=True)))
+
+
+@pytest.mark.parametrize("name", worlds.names())
+def test_causes_add_up_in_every_world(name: str) -> None:  # spec: RCD-1
+    check_causes(worlds.run(name).recording)
+
+
+def check_causes(recording: Recording) -> None:
+    """Runs without a gap from the first computed token to the last, each with one cause."""
     rows = recording.misses.rows(named=True)
+    assert len(rows) > 0
     for request in recording.requests.rows(named=True):
         mine = [row for row in rows if row["request"] == request["request"]]
         start = request["prefix_cache_hit_tokens"]
@@ -36,7 +60,7 @@ def test_causes_add_up_to_what_was_computed(seed: int) -> None:  # spec: RCD-1
 
 
 def test_random_clients_meet_most_causes() -> None:
-    met = {cause for seed in range(4) for cause in random_run(seed).misses["cause"]}
+    met = {cause for seed in range(4) for cause in run_of(seed, designs.CATALOG).misses["cause"]}
     assert {
         MissCause.COLD.value,
         MissCause.DIVERGED.value,
@@ -90,14 +114,15 @@ class Desk:
         return told
 
 
-def desk(options: EngineOptions | None = None, *, retained_events: int = 1_000) -> Desk:
+def desk(
+    options: EngineOptions | None = None,
+    *,
+    recording: RecordingOptions = DECISIONS_ONLY,
+) -> Desk:
     options = options or EngineOptions(
         max_context_tokens=256, kv_capacity_tokens=64 * 12, device_state_slots=3
     )
-    engine = simulated_engine(
-        options=options, recording=RecordingOptions(retained_events=retained_events)
-    )
-    return Desk(engine)
+    return Desk(simulated_engine(options=options, recording=recording))
 
 
 def test_new_text_is_cold_extended_or_diverged() -> None:
@@ -194,6 +219,45 @@ def test_what_was_demoted_is_restored_and_not_missed() -> None:
     assert d.told()[2] == [("new after all that was known", 11)]
 
 
+def test_a_source_on_the_host_that_was_left_there_is_named() -> None:
+    """The planner lets no owner keep on the Host what it would not restore, so the decision is
+    turned round in the telling: the root, with the restore beside it.
+    """
+    d = desk(
+        EngineOptions(
+            max_context_tokens=256,
+            kv_capacity_tokens=6_400,
+            device_state_slots=0,
+            max_private_continuations=4,
+        ),
+        recording=ALL_TARGETS,
+    )
+    history = d.ask("ab", session="s")
+    d.ask("xy", mode=CacheMode.DISABLED)  # takes the slot, and leaves it empty
+    d.ask("c", session="s", after=history)
+    recording = recording_of(d.engine)
+    turned = tuple(_computed_instead(e) if e.request == 3 else e for e in _told(recording))
+    misses = replace(recording, events=turned).misses.filter(pl.col("request") == 3)
+    assert misses.select("cause", "tokens").rows() == [
+        ("restore not worth it", 21),
+        ("new after all that was known", 11),
+    ]
+
+
+def _told(recording: Recording) -> list[RequestAdmitted | RequestFinished]:
+    """Admissions and ends: from them alone the causes are told."""
+    return [e for e in recording.events if isinstance(e, RequestAdmitted | RequestFinished)]
+
+
+def _computed_instead(
+    event: RequestAdmitted | RequestFinished,
+) -> RequestAdmitted | RequestFinished:
+    if isinstance(event, RequestFinished):
+        return event._replace(prefix_cache_hit_tokens=0, computed_prefill_tokens=32)
+    roots = [i for i, v in enumerate(event.report.verdicts) if v.owner is None and v.is_adoptable]
+    return event._replace(reuse_tokens=0, report=replace(event.report, chosen=roots[0]))
+
+
 def test_a_source_on_offer_that_does_not_fit_is_blocked() -> None:
     d = desk(
         EngineOptions(
@@ -216,6 +280,6 @@ def test_without_the_cache_everything_known_was_not_allowed() -> None:
 
 
 def test_an_admission_that_was_not_retained_is_said_so() -> None:
-    d = desk(retained_events=2)
+    d = desk(recording=RecordingOptions(retained_events=2))
     d.ask("abc")
     assert d.told() == [[("not recorded", 30)]]

@@ -10,9 +10,13 @@ import pytest
 
 from ninfer_lab.lab.notebook_rules import notebook_faults
 from ninfer_lab.lab.notebook_shelf import NotebookError, NotebookShelf
-from ninfer_lab.lab.notebooks import run_notebook, strip
+from ninfer_lab.lab.notebooks import PICTURES, first_figure, run_notebook, strip
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
+READING_ORDER = (FOLDER / "README.md").read_text()
+PICTURES_LIMIT_BYTES = 1_500_000
+"""Of the whole page: who opens it loads them all."""
+
 CELL_TIMEOUT_S = 300.0
 """A hang guard, not a speed: how long a notebook takes is printed by `make bench`."""
 
@@ -56,6 +60,22 @@ def test_every_question_of_the_set_has_its_notebook_in_order() -> None:  # spec:
     rows = [row for row in (FOLDER / "README.md").read_text().splitlines() if "](" in row]
     asked = [row for row in rows if re.match(r"\| \[\d\d", row) and "?" in row]
     assert len(asked) == len(stems)
+
+
+@pytest.mark.parametrize("path", SHELF, ids=lambda path: path.stem)
+def test_the_reading_order_shows_each_notebooks_own_picture(path: Path) -> None:  # spec: NB-4
+    """The command that builds a notebook writes its first figure beside it: here it still is."""
+    (row,) = [row for row in READING_ORDER.splitlines() if f"]({path.name})" in row]
+    words, picture = re.search(r"!\[([^\]]+)\]\(([^)]+)\)", row).groups()  # type: ignore[union-attr]
+    assert picture == f"{PICTURES}/{path.stem}.png"
+    assert len(words.split()) > 2, "who cannot see it reads what it shows"
+    assert (FOLDER / picture).read_bytes() == first_figure(nbformat.read(path, as_version=4))
+
+
+def test_the_pictures_are_the_notebooks_own_and_small() -> None:  # spec: NB-4
+    pictures = {each.stem: each.stat().st_size for each in (FOLDER / PICTURES).glob("*.png")}
+    assert set(pictures) - {"workbench"} == {path.stem for path in SHELF}
+    assert sum(pictures.values()) < PICTURES_LIMIT_BYTES
 
 
 @pytest.mark.parametrize("path", SHELF, ids=lambda path: path.stem)

@@ -1,7 +1,7 @@
 """What does a recording say as tables, beside those of `lab.tables`?
 
-Owns the frames that need a whole run: candidates, plans, placements, checkpoints, misses
-and demand. One row per thing, the unit last in every column's name. Reads events only.
+Owns the frames that need a whole run: candidates, plans, placements, checkpoints and misses.
+One row per thing, the unit last in every column's name. Reads events only.
 Source: spec RCD-1.
 """
 
@@ -97,6 +97,7 @@ _PLANS = {
     "stop_reason": pl.String,
     "initial_ms": pl.Float64,
     "search_spent_ms": pl.Float64,
+    "licence": pl.String,
 }
 
 
@@ -110,6 +111,9 @@ _OUTCOMES: dict[type[SearchTold], str] = {
 def plans(events: Iterable[Event]) -> pl.DataFrame:
     """One row per search: what was carried out, that the request stayed blocked, or that its
     transition ended without it.
+
+    `licence` names the owners that might be fully evicted, and is null where everybody might
+    (SRCH-4).
     """
     rows: list[dict[str, object]] = []
     for event, report in searches(events):
@@ -128,6 +132,9 @@ def plans(events: Iterable[Event]) -> pl.DataFrame:
             "stop_reason": None if search is None else search.stop.value,
             "initial_ms": None if search is None else search.initial_ns / 1e6,
             "search_spent_ms": None if search is None else search.spent_ns / 1e6,
+            "licence": (
+                None if search is None or search.licence is None else _numbers(search.licence)
+            ),
         }
         if isinstance(event, RequestAdmitted):
             row |= {
@@ -321,8 +328,3 @@ def miss_rows(misses: Iterable[Miss]) -> pl.DataFrame:
         for miss in misses
     ]
     return pl.DataFrame(rows, schema=_MISSES)
-
-
-def demand() -> pl.DataFrame:
-    """No design keeps a demand window yet, so there is no row."""
-    return pl.DataFrame(schema={"request": pl.Int64, "frontier_tokens": pl.Int64})

@@ -15,7 +15,9 @@ from enum import Enum
 
 from ninfer_lab.contract.events import Event, RequestAdmitted, RequestFinished, RequestSubmitted
 from ninfer_lab.contract.ids import RequestId
+from ninfer_lab.contract.machine_work import TransferDirection
 from ninfer_lab.contract.options import CacheMode, ContextCache
+from ninfer_lab.contract.search_report import TargetVerdict
 from ninfer_lab.contract.seen_prefix import SeenPrefix
 from ninfer_lab.lab.recording.fates import Fate, Fates
 
@@ -44,8 +46,10 @@ class MissCause(Enum):
     """It differs in template or cuts, or leaves no prompt token to compute."""
     BLOCKED = "blocked by a reservation"
     """A deeper source was offered and did not fit beside what is held and promised."""
+    RESTORE_NOT_WORTH = "restore not worth it"
+    """A deeper source could have been copied back from the Host, and computing was cheaper."""
     CHOSE_OTHERWISE = "planner chose otherwise"
-    """A deeper source could have been taken."""
+    """A deeper source could have been taken where it lay."""
     NOT_ALLOWED = "reuse was not allowed"
     """The request, or the engine, does without the cache."""
     NOT_RECORDED = "not recorded"
@@ -133,14 +137,24 @@ def _explain(event: RequestAdmitted, fates: Fates, *, allowed: bool) -> _Explana
 
 
 def _offered(event: RequestAdmitted) -> Iterator[tuple[int, MissCause]]:
-    """The deepest source that was on offer and deeper than the one that was taken."""
-    deeper = [v for v in event.report.verdicts if v.reuse_tokens > event.reuse_tokens]
-    if not deeper:
-        return
-    for wanted, cause in ((True, MissCause.CHOSE_OTHERWISE), (False, MissCause.BLOCKED)):
-        depths = [v.reuse_tokens for v in deeper if v.is_adoptable is wanted]
+    """The deepest source that was on offer and deeper than the one that was taken, for each reason
+    not to take it.
+    """
+    # What a decision alone tells, so that the cause does not hang on how much was recorded.
+    told = event.report.decision().verdicts
+    deeper = [v for v in told if v.reuse_tokens > event.reuse_tokens]
+    for wanted in (MissCause.CHOSE_OTHERWISE, MissCause.RESTORE_NOT_WORTH, MissCause.BLOCKED):
+        depths = [v.reuse_tokens for v in deeper if _why_not(v) is wanted]
         if depths:
-            yield max(depths), cause
+            yield max(depths), wanted
+
+
+def _why_not(verdict: TargetVerdict) -> MissCause:
+    """Why a source that was on offer was not taken."""
+    if not verdict.is_adoptable:
+        return MissCause.BLOCKED
+    restored = (b.direction is TransferDirection.H2D for b in verdict.work.transfers)
+    return MissCause.RESTORE_NOT_WORTH if any(restored) else MissCause.CHOSE_OTHERWISE
 
 
 def _lost(seen: SeenPrefix, fates: Fates) -> Iterator[tuple[int, MissCause]]:

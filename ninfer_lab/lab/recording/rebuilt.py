@@ -18,7 +18,15 @@ def ledger_at(events: Sequence[Event], ordinal: int) -> LedgerSnapshot | None:
     start = next((i for i in range(ordinal, -1, -1) if _is_keyframe(events[i])), None)
     if start is None:
         return None
-    return [ledger for _, ledger in walk(events[start : ordinal + 1])][-1]
+    return ledger_from(events[start : ordinal + 1])
+
+
+def ledger_from(events: Iterable[Event]) -> LedgerSnapshot | None:
+    """The ledger after the last of these changes, a keyframe first."""
+    ledger: LedgerSnapshot | None = None
+    for _, each in walk(events):
+        ledger = each
+    return ledger
 
 
 def walk(events: Iterable[Event]) -> Iterator[tuple[int, LedgerSnapshot]]:

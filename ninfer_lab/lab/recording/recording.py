@@ -21,7 +21,7 @@ from ninfer_lab.contract.options import KvPageBytes
 from ninfer_lab.contract.placement import LedgerSnapshot
 from ninfer_lab.engine.engine import Engine
 from ninfer_lab.lab import tables
-from ninfer_lab.lab.recording import copies, frames, misses, rebuilt, recording_file
+from ninfer_lab.lab.recording import copies, demand, frames, misses, rebuilt, recording_file
 from ninfer_lab.lab.recording.recording_file import FileContent, RecordingError, RunFacts
 
 if TYPE_CHECKING:
@@ -208,8 +208,8 @@ class Recording:
 
     @property
     def demand(self) -> pl.DataFrame:
-        """Nothing yet."""
-        return frames.demand()
+        """One row per prefix of every demand that joined the window (VAL-1)."""
+        return demand.demand(self.events)
 
     @property
     def misses(self) -> pl.DataFrame:

@@ -53,6 +53,8 @@ class ReplayCommand:
         if self.table is not None and not self.table.parent.is_dir():
             found = f"no folder {self.table.parent}"
             raise OptionsError("--table", found=found, legal="a file in a folder that is there")
+        if self.table is not None and self.table.is_dir():
+            raise OptionsError("--table", found=f"{self.table}, a folder", legal="a file")
         options = options_with(REPLAY_OPTIONS, self.engine_options)
         done = replay(
             self.trace,

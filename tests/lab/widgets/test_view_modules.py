@@ -11,7 +11,13 @@ from playwright._impl._driver import compute_driver_executable
 from ninfer_lab.lab.widgets.live_view import module_text
 
 SCRIPTS = Path(__file__).parent / "modules"
-VIEWS = ("placement_map_view", "pressure_ladders_view", "target_graph_view")
+VIEWS = (
+    "dashboard_view",
+    "placement_map_view",
+    "pressure_ladders_view",
+    "stepper_view",
+    "target_graph_view",
+)
 NODE = compute_driver_executable()[0]
 """The one that drives the browser tests: no other needs to be installed."""
 

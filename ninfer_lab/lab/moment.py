@@ -1,0 +1,241 @@
+"""What stood when an event had happened? (W-4)
+
+Owns the value of one place in a run, as words and as HTML: who waited, who ran and how far, the
+transition under way, what was in use, and the ledger where its changes were recorded. Reads events
+only; does not know how a place is found (`timeline`).
+"""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, field, replace
+
+from ninfer_lab.contract.candidate import ReusePath
+from ninfer_lab.contract.capacity import AxisUse, Occupancy
+from ninfer_lab.contract.events import (
+    CaptureTried,
+    Event,
+    ForwardRan,
+    LedgerChanged,
+    OwnerPublished,
+    RequestAdmitted,
+    RequestBlocked,
+    RequestFinished,
+    RequestSubmitted,
+    SharedCaptureEnded,
+    TransitionEnded,
+    TransitionStarted,
+)
+from ninfer_lab.contract.ids import LaneId, RequestId
+from ninfer_lab.contract.placement import LedgerSnapshot
+from ninfer_lab.contract.target import Stage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """A request that is Active.
+
+    Attributes:
+        frontier_tokens: What its state has consumed.
+    """
+
+    request: RequestId
+    lane: LaneId
+    path: ReusePath
+    reuse_tokens: int
+    frontier_tokens: int
+
+    def __str__(self) -> str:
+        return (
+            f"request {self.request} in lane {self.lane} at {self.frontier_tokens:,}"
+            f" ({self.path.value}, {self.reuse_tokens:,} reused)"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Following:
+    """Who waits and who runs, in order; a new value after each event that tells of it.
+
+    Attributes:
+        occupancy: As it was told last; `None` before the first forward.
+        finished_count: Requests that have ended.
+    """
+
+    waiting: tuple[RequestId, ...] = ()
+    running: tuple[Running, ...] = ()
+    transition: TransitionStarted | None = None
+    occupancy: Occupancy | None = None
+    finished_count: int = 0
+
+    def after(self, event: Event) -> Following:
+        """As it stands when the event has happened."""
+        match event:
+            case RequestSubmitted():
+                return replace(self, waiting=(*self.waiting, event.request))
+            case TransitionStarted():
+                return replace(self, transition=event)
+            case TransitionEnded():
+                return replace(self, transition=None)
+            case RequestAdmitted():
+                return self._admitted(event)
+            case ForwardRan():
+                return self._ran(event)
+            case RequestFinished():
+                return replace(
+                    self,
+                    waiting=_without(self.waiting, event.request),
+                    running=tuple(r for r in self.running if r.request != event.request),
+                    occupancy=event.occupancy,
+                    finished_count=self.finished_count + 1,
+                )
+            case _:
+                return self
+
+    def _admitted(self, event: RequestAdmitted) -> Following:
+        new = Running(
+            request=event.request,
+            lane=event.lane,
+            path=event.path,
+            reuse_tokens=event.reuse_tokens,
+            frontier_tokens=event.reuse_tokens,
+        )
+        waiting = _without(self.waiting, event.request)
+        return replace(self, waiting=waiting, running=(*self.running, new))
+
+    def _ran(self, event: ForwardRan) -> Following:
+        ends_tokens = {row.request: row.end_tokens for row in event.rows}
+        running = tuple(
+            replace(each, frontier_tokens=ends_tokens[each.request])
+            if each.request in ends_tokens
+            else each
+            for each in self.running
+        )
+        return replace(self, running=running, occupancy=event.occupancy)
+
+
+def _without(requests: tuple[RequestId, ...], gone: RequestId) -> tuple[RequestId, ...]:
+    return tuple(each for each in requests if each != gone)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Moment:
+    """One place of a run.
+
+    Attributes:
+        event: Ordinal in the recording.
+        stage_ordinal: Of the plan that the event carried out; `None` if it is no such event.
+        told: The event itself.
+        ledger: `None` where its changes were not recorded.
+        read_count: How many recorded events were read to tell it.
+    """
+
+    event: int
+    stage_ordinal: int | None
+    stages: tuple[Stage, ...]
+    told: Event
+    following: Following
+    ledger: LedgerSnapshot | None = field(repr=False)
+    read_count: int
+
+    @property
+    def stage(self) -> Stage | None:
+        """The stage one stands at."""
+        return None if self.stage_ordinal is None else self.stages[self.stage_ordinal]
+
+    @property
+    def occupancy(self) -> Occupancy | None:
+        """At the stage one stands at, else after the event: by the ledger if it was recorded, else
+        as it was told last.
+        """
+        if self.stage is not None:
+            return self.stage.occupancy
+        return self.following.occupancy if self.ledger is None else self.ledger.occupancy
+
+    @property
+    def lines(self) -> tuple[tuple[str, str], ...]:
+        """Names and words, in reading order."""
+        following = self.following
+        open_one = following.transition
+        lines = [
+            ("event", f"{self.event:,} at {self.told.at_ns / 1e6:,.3f} ms: {said(self.told)}"),
+            ("waiting", ", ".join(f"request {each}" for each in following.waiting) or "nobody"),
+            ("running", "; ".join(map(str, following.running)) or "nobody"),
+            ("ended", f"{following.finished_count:,}"),
+        ]
+        if open_one is not None:
+            lines.append(("copies under way", f"for request {open_one.request}"))
+        if self.stage is not None and self.stage_ordinal is not None:
+            number = f"{self.stage_ordinal + 1} of {len(self.stages)}"
+            lines.append(("stage", f"{number}, {self.stage.name.value}"))
+        if self.occupancy is not None:
+            uses = (_use(use) for use in self.occupancy.axes if use.capacity_count)
+            lines.append(("in use", "; ".join(uses)))
+        return tuple(lines)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:16} {words}" for name, words in self.lines)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+            f"<td style='text-align:left'>{html.escape(words)}</td></tr>"
+            for name, words in self.lines
+        )
+        return f"<table>{rows}</table>"
+
+
+def _use(use: AxisUse) -> str:
+    held = f" + {use.reserved_count:,} promised" if use.reserved_count else ""
+    return f"{use.axis.value} {use.allocated_count:,}{held} of {use.capacity_count:,}"
+
+
+def said(event: Event) -> str:
+    """An event in a few words."""
+    match event:
+        case RequestSubmitted():
+            return f"request {event.request} came, {event.prompt_tokens:,} tokens"
+        case RequestBlocked():
+            return f"request {event.request} stays in the queue: {event.reason}"
+        case TransitionStarted():
+            return f"copies begin for request {event.request}: {event.path.value}"
+        case TransitionEnded():
+            return f"the transition for request {event.request} ended: {event.ending.value}"
+        case RequestAdmitted():
+            return _admission(event)
+        case ForwardRan():
+            tokens = sum(row.end_tokens - row.start_tokens for row in event.rows)
+            who = ", ".join(str(row.request) for row in event.rows)
+            return f"a forward ({event.phase.value}) of {tokens:,} tokens for request {who}"
+        case CaptureTried():
+            result = event.result
+            where = f"request {event.request} at {result.frontier_tokens:,}"
+            shared = "" if result.shared is None else f"; {result.shared}"
+            return f"a checkpoint of {where}: {result.outcome.value}{shared}"
+        case SharedCaptureEnded():
+            return f"{event.told}, for request {event.request}"
+        case OwnerPublished():
+            kept = len(event.checkpoints)
+            who = (
+                "a session comes in as"
+                if event.request is None
+                else f"request {event.request} leaves"
+            )
+            return f"{who} owner {event.owner}, {kept} checkpoints"
+        case RequestFinished():
+            return (
+                f"request {event.request} ended ({event.finish_reason.value}):"
+                f" {event.prefix_cache_hit_tokens:,} of {event.prompt_tokens:,} tokens reused"
+            )
+        case LedgerChanged():
+            return "the ledger changed" + (" (told from nothing)" if event.is_keyframe else "")
+
+
+def _admission(event: RequestAdmitted) -> str:
+    gone = f", owners {', '.join(map(str, event.evicted))} go" if event.evicted else ""
+    return (
+        f"request {event.request} is admitted: {event.path.value} ({event.state.value}),"
+        f" {event.reuse_tokens:,} tokens reused{gone}"
+    )
