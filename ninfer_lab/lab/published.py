@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ninfer_lab.contract.errors import OptionsError
+from ninfer_lab.lab.community_side_requests import community_side_requests
+from ninfer_lab.lab.community_side_requests import picture as community_picture
 from ninfer_lab.lab.eight_prefixes_figures import reuse, turn_by_turn
 from ninfer_lab.lab.eight_prefixes_study import (
     PUBLISHED_PERCENT,
@@ -159,6 +161,13 @@ def _anchor(title: str) -> Reproduced:
     )
 
 
+def _community(title: str) -> Reproduced:
+    table = community_side_requests()
+    return Reproduced(
+        title=title, table=str(table), pictures={"": community_picture(table, title=title)}
+    )
+
+
 PUBLISHED: tuple[Published, ...] = (
     Published(
         name="eight-prefixes-by-slots",
@@ -179,6 +188,11 @@ PUBLISHED: tuple[Published, ...] = (
         name="four-ways",
         title="The four ways out: published advice, and what turn 2 reuses if it is followed",
         make=_four_ways,
+    ),
+    Published(
+        name="community",
+        title="A side request in other engines: what was said, and what models of them reuse",
+        make=_community,
     ),
     Published(
         name="raw-prompt-anchor",

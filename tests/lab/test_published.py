@@ -13,8 +13,10 @@ from matplotlib.lines import Line2D
 from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.cost.preset_file import shipped_presets
 from ninfer_lab.cost.presets import GENERIC
-from ninfer_lab.lab import figures, published
+from ninfer_lab.lab import designs, figures, published
 from ninfer_lab.lab.cli import main
+from ninfer_lab.lab.community_side_requests import SAID
+from ninfer_lab.lab.compare_runs import SAID_OF_MODELS
 from ninfer_lab.lab.figures_command import FiguresCommand
 from ninfer_lab.lab.picture import Picture
 from ninfer_lab.lab.published import Published, Reproduced
@@ -44,6 +46,7 @@ def test_each_stands_published_beside_reproduced(name: str) -> None:  # spec: FI
         "eight-prefixes-by-round": "the first full hits in round 4",
         "side-requests": "961 | 961",
         "four-ways": "1 postfix + 2 PreserveExisting  0 → 962        holds",
+        "community": "takes the conversation's only lane and clears it              961       0 ",
         "raw-prompt-anchor": "published, 27B",
     }
     assert published_here[name] in str(made)
@@ -181,3 +184,13 @@ def test_a_place_that_cannot_be_is_refused_before_anything_runs(
         said = capsys.readouterr().err
         assert said.startswith(f"ninfer-lab: {line}")
         assert said.count("\n") == 1
+
+
+def test_what_was_said_of_other_engines_stands_beside_their_models() -> None:
+    # spec: FIG-1, PEER-2
+    made = made_again("community")
+    assert SAID_OF_MODELS in made.table
+    for name in designs.COMMUNITY:
+        assert SAID[name] in made.table
+    lane_owned = next(line for line in made.table.splitlines() if line.startswith("lane-owned "))
+    assert lane_owned.split()[-4:] == ["961", "0", "962", "0"]  # as published
