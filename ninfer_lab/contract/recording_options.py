@@ -71,3 +71,6 @@ DECISIONS_ONLY = RecordingOptions()
 
 ALL_TARGETS = RecordingOptions(detail=RecordingDetail.TARGETS)
 """For runs that are looked at request by request."""
+
+EVERYTHING = RecordingOptions(detail=RecordingDetail.TARGETS, placements=PlacementDetail.CHANGES)
+"""For runs that are stepped through: where everything lay, too."""

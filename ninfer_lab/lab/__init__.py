@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ninfer_lab.contract.options import EngineOptions as EngineOptions
     from ninfer_lab.contract.options import RequestOptions as RequestOptions
     from ninfer_lab.contract.options import SpeculativeBackend as SpeculativeBackend
+    from ninfer_lab.contract.recording_options import EVERYTHING as EVERYTHING
     from ninfer_lab.contract.result import SequenceEnd as SequenceEnd
     from ninfer_lab.contract.sampling import Sampling as Sampling
     from ninfer_lab.engine.assembly import TorchParts as TorchParts
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.kernel_study.study import KernelStudy as KernelStudy
     from ninfer_lab.lab.ledger_bench import LedgerBench as LedgerBench
     from ninfer_lab.lab.serving import open_engine as open_engine
+    from ninfer_lab.lab.serving import recorded as recorded
     from ninfer_lab.lab.serving import tiny_checkpoint as tiny_checkpoint
     from ninfer_lab.lab.timeline import Timeline as Timeline
     from ninfer_lab.lab.timeline import Unit as Unit
@@ -113,6 +115,7 @@ _HOME_OF_NAME = {
     "Chat": "lab.chat",
     "Chats": "lab.compare_workloads",
     "DashboardView": "lab.widgets.dashboard_view",
+    "EVERYTHING": "contract.recording_options",
     "EngineOptions": "contract.options",
     "FactKind": "lab.tiny_model.phrases",
     "Fate": "lab.wanted",
@@ -160,6 +163,7 @@ _HOME_OF_NAME = {
     "paired_table": "lab.compare_statistics",
     "published_case": "lab.calibration.beliefs",
     "read_trace": "lab.traces.reading",
+    "recorded": "lab.serving",
     "replay": "lab.traces.replay",
     "reuse_by_draw": "lab.eight_prefixes_study",
     "reuse_table": "lab.eight_prefixes_tables",
@@ -205,6 +209,7 @@ _MODULES = (
 )
 
 __all__ = [
+    "EVERYTHING",
     "Belief",
     "CacheMode",
     "CalibrationRequest",
@@ -273,6 +278,7 @@ __all__ = [
     "prefix_worth",
     "published_case",
     "read_trace",
+    "recorded",
     "regret",
     "replay",
     "reuse_by_draw",

@@ -12,14 +12,12 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 
 from ninfer_lab.contract.errors import OptionsError
-from ninfer_lab.contract.recording_options import PlacementDetail, RecordingDetail, RecordingOptions
+from ninfer_lab.contract.recording_options import EVERYTHING
 from ninfer_lab.lab import designs, figures, worlds
 from ninfer_lab.lab.cli import main
 from ninfer_lab.lab.recording.recording import Recording
 from ninfer_lab.lab.side_request_ways import decision_table, every_combination, sweep
 from ninfer_lab.lab.side_requests import PUBLISHED, Group, Lengths, published_table, side_run
-
-EVERYTHING = RecordingOptions(detail=RecordingDetail.TARGETS, placements=PlacementDetail.CHANGES)
 
 
 def texts(panel: Axes) -> list[str]:

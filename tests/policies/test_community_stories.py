@@ -12,6 +12,7 @@ from random import Random
 import pytest
 
 from ninfer_lab.contract.options import ContextCache, EngineOptions
+from ninfer_lab.contract.recording_options import EVERYTHING
 from ninfer_lab.engine.assembly import ControllerFactory
 from ninfer_lab.lab import designs, worlds
 from ninfer_lab.lab.peer_predictions import PeerRequest, cached_tokens
@@ -22,7 +23,7 @@ from ninfer_lab.lab.world import Machine
 from ninfer_lab.policies.community.llama_slots import LlamaOptions, llama_slots
 from ninfer_lab.policies.community.vllm_aligned import vllm_aligned
 from stories.random_story import random_story
-from stories.test_both_worlds import EVERYTHING, answers, without_tensors
+from stories.test_both_worlds import answers, without_tensors
 
 SEVEN = EngineOptions(
     max_context_tokens=2_048,

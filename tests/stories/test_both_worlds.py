@@ -23,7 +23,7 @@ from ninfer_lab.contract.events import (
     TransitionStarted,
 )
 from ninfer_lab.contract.options import ContextCache
-from ninfer_lab.contract.recording_options import PlacementDetail, RecordingDetail, RecordingOptions
+from ninfer_lab.contract.recording_options import EVERYTHING
 from ninfer_lab.lab import stories, worlds
 from ninfer_lab.lab.story import Story
 from ninfer_lab.lab.token_sources import RecordedTokens
@@ -31,7 +31,6 @@ from ninfer_lab.lab.worlds import Machine, Run, World
 from stories.random_story import ASKS_COUNT, random_story
 
 STREAMS_COUNT = 20
-EVERYTHING = RecordingOptions(detail=RecordingDetail.TARGETS, placements=PlacementDetail.CHANGES)
 TINY = worlds.named("tiny-side-request")
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from ninfer_lab.contract.options import ContextCache
+from ninfer_lab.contract.recording_options import EVERYTHING
 from ninfer_lab.lab import worlds
 from ninfer_lab.lab.token_sources import RecordedTokens
 from ninfer_lab.lab.world import Machine, Run, World
@@ -21,7 +22,7 @@ from ninfer_lab.policies.lane_owned.switches import (
     LaneSwitches,
 )
 from stories.random_story import random_story
-from stories.test_both_worlds import EVERYTHING, answers, without_tensors
+from stories.test_both_worlds import answers, without_tensors
 
 THINKING = worlds.named("side-request-short-title")
 SEEDS = range(4)

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from ninfer_lab.contract.events import RequestAdmitted
-from ninfer_lab.contract.recording_options import PlacementDetail, RecordingDetail, RecordingOptions
+from ninfer_lab.contract.recording_options import EVERYTHING
 from ninfer_lab.contract.request_purpose import RequestPurpose
 from ninfer_lab.engine.assembly import catalog_design
 from ninfer_lab.lab import stories, worlds
@@ -52,7 +52,6 @@ from ninfer_lab.policies.lane_owned.switches import (
 )
 from ninfer_lab.policies.lane_owned.trace import Destroyer, Line, Lost
 
-EVERYTHING = RecordingOptions(detail=RecordingDetail.TARGETS, placements=PlacementDetail.CHANGES)
 PATHS = {
     Group.CONTROL: ["restore_turn_checkpoint"],
     Group.TITLE: ["full_reset", "full_reset"],
