@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from ninfer_lab.contract.events import ForwardRan, RequestAdmitted, TransitionStarted
+from ninfer_lab.contract.machine_work import TransferDirection, TransferPhase
 from ninfer_lab.contract.target import StateTransition
 from ninfer_lab.contract.work import ForwardPhase
 from ninfer_lab.lab import engine_trials
@@ -34,12 +35,17 @@ def test_a_long_answer_goes_on_while_gigabytes_move() -> None:  # spec: TXN-7
     run = beside_a_transfer()
     assert steps_beside_copies(run) == 7
     back = next(e for e in run.events if isinstance(e, RequestAdmitted) and e.reuse_tokens)
-    # Its image has stayed where it was; what comes back are the pages.
+    # Its image has stayed where it was, and a copy of it goes to the Host as an anchor; what comes
+    # back are the pages.
     assert (back.state, back.reuse_tokens) == (StateTransition.MOVE, 30_000)
     started = next(
         e for e in run.events if isinstance(e, TransitionStarted) and e.request == back.request
     )
-    assert [batch.direction.value for batch in started.work.transfers] == ["d2h", "h2d"]
+    assert [(batch.phase, batch.direction) for batch in started.work.transfers] == [
+        (TransferPhase.PRESSURE_TO_HOST, TransferDirection.D2H),
+        (TransferPhase.CANDIDATE, TransferDirection.D2H),
+        (TransferPhase.CANDIDATE, TransferDirection.H2D),
+    ]
 
 
 def test_who_is_let_past_does_not_put_the_head_off() -> None:  # spec: BKF-1
