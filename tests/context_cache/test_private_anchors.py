@@ -333,6 +333,37 @@ def test_who_is_taken_back_meanwhile_leaves_the_endpoint_where_it_was() -> None:
     assert start_of(world, run(world, SECOND)) == (AT_ENDPOINT, MOVE, 102)
 
 
+def test_who_is_taken_back_before_it_has_run_stands_once_where_it_began() -> None:
+    """It was restored from an anchor that stays its own, and is there still: the endpoint takes the
+    anchor's place, for both would be one state.
+    """
+    # spec: OWN-3, ACT-5, ANC-4
+    world = world_of(
+        replace(
+            on_host(slots=4),
+            max_concurrency=2,
+            max_context_tokens=512,
+            kv_capacity_tokens=1_024,
+            prefill_chunk_tokens=32,
+            host_kv_capacity_bytes=64_000,
+        )
+    )
+    run(world, FIRST)
+    run(world, SECOND)
+    world.submit(range(500, 900), output=1)
+    world.engine.step()
+    sibling = world.submit(SIBLING, output=3, session="a")
+    while not world.admission_count(sibling):
+        world.engine.step()
+    assert start_of(world, sibling)[0] is AT_ANCHOR
+    ran = {row.request for event in world.events(ForwardRan) for row in event.rows}
+    assert sibling not in ran, "the world is too quick"
+    world.engine.cancel(sibling)
+    assert kept(world) == [(1, "a", [(ENDPOINT, 102)])]
+    world.settle()
+    assert start_of(world, run(world, SECOND))[2] == 102
+
+
 def test_an_unaligned_tail_that_cannot_be_copied_is_no_anchor() -> None:  # spec: ANC-3, KV-4
     world = world_of(replace(on_host(), max_context_tokens=128, kv_capacity_tokens=128))
     run(world, FIRST)

@@ -58,7 +58,11 @@ def _kept_checkpoints(
                 raise InvariantBroken("MODE-2", f"{sequence.handle} may leave nothing behind")
             if sequence.read_image != sequence.write_image:
                 return sequence.checkpoints
-            return (*sequence.checkpoints, _endpoint(options, sequence, endpoint))
+            # Who was restored from a checkpoint of its own and has not run stands there still: both
+            # would be one state.
+            frontier_tokens = sequence.frontier_tokens
+            below = (c for c in sequence.checkpoints if c.summary.frontier_tokens < frontier_tokens)
+            return (*below, _endpoint(options, sequence, endpoint))
 
 
 def _endpoint(
