@@ -81,8 +81,8 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.fork import fork_here as fork_here
     from ninfer_lab.lab.kernel_study.study import KernelStudy as KernelStudy
     from ninfer_lab.lab.ledger_bench import LedgerBench as LedgerBench
+    from ninfer_lab.lab.live_recording import recorded as recorded
     from ninfer_lab.lab.serving import open_engine as open_engine
-    from ninfer_lab.lab.serving import recorded as recorded
     from ninfer_lab.lab.serving import tiny_checkpoint as tiny_checkpoint
     from ninfer_lab.lab.timeline import Timeline as Timeline
     from ninfer_lab.lab.timeline import Unit as Unit
@@ -163,7 +163,7 @@ _HOME_OF_NAME = {
     "paired_table": "lab.compare_statistics",
     "published_case": "lab.calibration.beliefs",
     "read_trace": "lab.traces.reading",
-    "recorded": "lab.serving",
+    "recorded": "lab.live_recording",
     "replay": "lab.traces.replay",
     "reuse_by_draw": "lab.eight_prefixes_study",
     "reuse_table": "lab.eight_prefixes_tables",

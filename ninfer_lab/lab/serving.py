@@ -13,7 +13,6 @@ from ninfer_lab.contract.errors import CheckpointError
 from ninfer_lab.contract.options import EngineOptions
 from ninfer_lab.engine.assembly import TorchParts, assemble_torch
 from ninfer_lab.engine.engine import Engine
-from ninfer_lab.lab.recording.recording import Recording, WorldName
 
 
 def tiny_checkpoint() -> Path:
@@ -50,12 +49,3 @@ def open_engine(
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # counts only before torch is imported
     return assemble_torch(tiny_checkpoint() if checkpoint is None else checkpoint, options, parts)
-
-
-def recorded(engine: Engine, name: str = "a live engine") -> Recording:
-    """What an engine has said so far, for views and tables; its next steps are not in it.
-
-    Args:
-        name: What pictures call it.
-    """
-    return Recording.of(engine, WorldName(name=name))
