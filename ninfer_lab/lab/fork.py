@@ -9,7 +9,6 @@ decided for each request, and the fork says which of the two it is.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -30,6 +29,7 @@ from ninfer_lab.lab.changes import (
     world_with,
 )
 from ninfer_lab.lab.first_difference import Difference, first_decision, first_difference
+from ninfer_lab.lab.named_lines import NamedLines
 from ninfer_lab.lab.recording.recording import Recording
 from ninfer_lab.lab.world import Machine, Run
 
@@ -42,7 +42,7 @@ class ForkKind(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Fork:
+class Fork(NamedLines):
     """Two recordings of one world.
 
     Attributes:
@@ -91,20 +91,6 @@ class Fork:
             ("first difference", str(self.difference)),
             ("requests", f"{len(differs)} reuse another number of tokens"),
         )
-
-    def __str__(self) -> str:
-        return "\n".join(f"{name:16} {words}" for name, words in self.lines)
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-            f"<td style='text-align:left'>{html.escape(words)}</td></tr>"
-            for name, words in self.lines
-        )
-        return f"<table>{rows}</table>"
 
 
 def fork_here(run: Run, event: int, *changes: Change) -> Fork:

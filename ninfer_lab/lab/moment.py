@@ -7,7 +7,6 @@ only; does not know how a place is found (`timeline`).
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass, field, replace
 
 from ninfer_lab.contract.candidate import ReusePath
@@ -29,6 +28,7 @@ from ninfer_lab.contract.events import (
 from ninfer_lab.contract.ids import LaneId, RequestId
 from ninfer_lab.contract.placement import LedgerSnapshot
 from ninfer_lab.contract.target import Stage
+from ninfer_lab.lab.named_lines import NamedLines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +118,7 @@ def _without(requests: tuple[RequestId, ...], gone: RequestId) -> tuple[RequestI
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Moment:
+class Moment(NamedLines):
     """One place of a run.
 
     Attributes:
@@ -171,20 +171,6 @@ class Moment:
             uses = (_use(use) for use in self.occupancy.axes if use.capacity_count)
             lines.append(("in use", "; ".join(uses)))
         return tuple(lines)
-
-    def __str__(self) -> str:
-        return "\n".join(f"{name:16} {words}" for name, words in self.lines)
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-            f"<td style='text-align:left'>{html.escape(words)}</td></tr>"
-            for name, words in self.lines
-        )
-        return f"<table>{rows}</table>"
 
 
 def _use(use: AxisUse) -> str:
