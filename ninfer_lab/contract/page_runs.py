@@ -22,6 +22,7 @@ from ninfer_lab.contract.ids import (
     TransactionId,
 )
 from ninfer_lab.contract.placement import OpenTransition, PageReplicas
+from ninfer_lab.contract.target import StageName
 from ninfer_lab.contract.transaction import TransactionPhase
 
 
@@ -69,6 +70,7 @@ class TransitionRuns:
 
     transaction: TransactionId
     phase: TransactionPhase
+    stage: StageName
     claimed: tuple[OwnerId, ...]
     device_slots: tuple[IdRun, ...]
     host_slots: tuple[IdRun, ...]
@@ -76,7 +78,7 @@ class TransitionRuns:
     device_backend_pages: tuple[IdRun, ...]
     growth_pages: int
     backend_growth_pages: int
-    host_bytes: int
+    host_granules: tuple[IdRun, ...]
 
     @classmethod
     def of(cls, transition: OpenTransition) -> TransitionRuns:
@@ -84,6 +86,7 @@ class TransitionRuns:
         return cls(
             transaction=transition.transaction,
             phase=transition.phase,
+            stage=transition.stage,
             claimed=transition.claimed,
             device_slots=id_runs(transition.device_slots),
             host_slots=id_runs(transition.host_slots),
@@ -91,7 +94,7 @@ class TransitionRuns:
             device_backend_pages=id_runs(transition.device_backend_pages),
             growth_pages=transition.growth_pages,
             backend_growth_pages=transition.backend_growth_pages,
-            host_bytes=transition.host_bytes,
+            host_granules=id_runs(transition.host_granules),
         )
 
     @property
@@ -100,6 +103,7 @@ class TransitionRuns:
         return OpenTransition(
             transaction=self.transaction,
             phase=self.phase,
+            stage=self.stage,
             claimed=self.claimed,
             device_slots=cast("tuple[StateSlotId, ...]", listed(self.device_slots)),
             host_slots=cast("tuple[HostSlotId, ...]", listed(self.host_slots)),
@@ -107,7 +111,7 @@ class TransitionRuns:
             device_backend_pages=cast("tuple[PageId, ...]", listed(self.device_backend_pages)),
             growth_pages=self.growth_pages,
             backend_growth_pages=self.backend_growth_pages,
-            host_bytes=self.host_bytes,
+            host_granules=cast("tuple[HostGranuleId, ...]", listed(self.host_granules)),
         )
 
 

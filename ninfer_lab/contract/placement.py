@@ -23,6 +23,7 @@ from ninfer_lab.contract.ids import (
     StateSlotId,
     TransactionId,
 )
+from ninfer_lab.contract.target import StageName
 from ninfer_lab.contract.transaction import TransactionPhase
 
 
@@ -128,21 +129,23 @@ class OpenTransition:
     """The one transition in flight, and the places it holds for replicas that are not there yet.
 
     Attributes:
+        stage: The last one of its plan that it has reached.
         claimed: Inactive owners it has claimed, source and victims, from its start to its end: an
             owner that it has already released stays claimed until its result is adopted (TXN-3).
         growth_pages: Main pages promised to the candidate's growth: a number, no places yet.
         backend_growth_pages: The same in the backend pool.
-        host_bytes: Of extents whose copies have not been published.
+        host_granules: Of extents whose copies have not been published.
     """
 
     transaction: TransactionId
     phase: TransactionPhase
+    stage: StageName
     claimed: tuple[OwnerId, ...]
     device_slots: tuple[StateSlotId, ...]
     host_slots: tuple[HostSlotId, ...]
     device_pages: tuple[PageId, ...]
     device_backend_pages: tuple[PageId, ...]
-    host_bytes: int
+    host_granules: tuple[HostGranuleId, ...]
     growth_pages: int = 0
     backend_growth_pages: int = 0
 

@@ -28,6 +28,7 @@ from ninfer_lab.contract.result import (
 )
 from ninfer_lab.contract.session_snapshot import RestoredSession, SessionSnapshot
 from ninfer_lab.contract.shared_report import SharedCaptureTold
+from ninfer_lab.contract.stage_watch import StageWatch
 from ninfer_lab.contract.work import Cut
 from ninfer_lab.program.program import Program
 
@@ -144,6 +145,9 @@ class CatalogController:
         restored = desk.restore(saved, destination)
         self._manager.saved.adopt(restored.state)
         return restored
+
+    def watch_stages(self, watch: StageWatch) -> None:
+        self._program.watch_stages(watch)
 
     def occupancy(self) -> Occupancy:
         return self._program.occupancy()

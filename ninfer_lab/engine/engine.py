@@ -75,7 +75,7 @@ class Engine:
             limit_waiting=options.max_pending_requests,
             backfill=options.backfill,
         )
-        self._narrator = Narrator(recording, controller)
+        self._narrator = Narrator(recording, controller, clock)
         self._recorder = self._narrator.recorder
         self._ids = count(1)
         self._requests: dict[RequestId, Request] = {}

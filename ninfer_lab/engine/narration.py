@@ -17,6 +17,7 @@ from ninfer_lab.contract.cache_controller import (
     TemporarilyBlocked,
 )
 from ninfer_lab.contract.capacity import Occupancy
+from ninfer_lab.contract.clock import Clock
 from ninfer_lab.contract.events import (
     CaptureTried,
     ForwardRan,
@@ -35,6 +36,7 @@ from ninfer_lab.contract.output import AcceptedText
 from ninfer_lab.contract.recording_options import RecordingOptions
 from ninfer_lab.contract.result import CaptureResult, OwnerState
 from ninfer_lab.contract.shared_report import SharedCaptureTold
+from ninfer_lab.contract.stage_watch import StagedDesign
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.contract.transaction import TransactionPhase
 from ninfer_lab.contract.work import ForwardResult, ForwardStep
@@ -49,14 +51,19 @@ class Narrator:
     Args:
         options: How much is written down.
         controller: The cache design; only looked at.
+        clock: Says when a stage of a transition was reached, which the cache design alone knows.
     """
 
-    def __init__(self, options: RecordingOptions, controller: CacheController) -> None:
+    def __init__(
+        self, options: RecordingOptions, controller: CacheController, clock: Clock
+    ) -> None:
         self._controller = controller
         self._occupancy: Occupancy | None = None
         self._memory = PrefixMemory(options.remembered_tokens)
         self._options = options
         self.recorder = Recorder(options, lambda: controller.describe().ledger)
+        if isinstance(controller, StagedDesign):
+            controller.watch_stages(lambda: self.recorder.look(clock.now_ns()))
 
     def tells_targets(self, request: Request) -> bool:
         """Whether every target that is looked at for it will be kept."""

@@ -1,8 +1,8 @@
 """What has the engine said so far?
 
 Owns the in-memory sequence of events, bounded, and what of an event is kept: all targets of a
-search or its decision alone, and, where wanted, the change of the ledger before each event. Nothing
-in the engine reads it back.
+search or its decision alone, and, where wanted, the change of the ledger before each event and at
+each stage of a transition. Nothing in the engine reads it back.
 """
 
 from __future__ import annotations
@@ -49,15 +49,20 @@ class Recorder:
 
     def emit(self, event: Event) -> None:
         """Appends one event, after the change of the ledger that it speaks of."""
-        if self._placements is not None:
-            changed = self._placements.changed(event.at_ns)
-            if changed is not None:
-                self._events.append(changed)
-                self._emitted_count += 1
+        self.look(event.at_ns)
         if isinstance(event, _WITH_REPORT):
             event = self._kept(event)
         self._events.append(event)
         self._emitted_count += 1
+
+    def look(self, at_ns: int) -> None:
+        """Tells what of the ledger has changed, where that is recorded and something has."""
+        if self._placements is None:
+            return
+        changed = self._placements.changed(at_ns)
+        if changed is not None:
+            self._events.append(changed)
+            self._emitted_count += 1
 
     def since(self, emitted_count: int) -> tuple[Event, ...]:
         """The events emitted after the count was `emitted_count`, as far as they are retained."""

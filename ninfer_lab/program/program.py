@@ -46,6 +46,7 @@ from ninfer_lab.contract.result import (
     Settlement,
 )
 from ninfer_lab.contract.shared_capture import CaptureIntent, CapturePlan, SharedCaptureEnd
+from ninfer_lab.contract.stage_watch import StageWatch, unwatched
 from ninfer_lab.contract.target import Assessment, OwnerOutcome, TargetSketch
 from ninfer_lab.contract.transaction import TransactionHandle
 from ninfer_lab.contract.work import Cut
@@ -82,6 +83,7 @@ class Program:
         self._resource_revision = 0
         self._sealed: dict[PlanId, ResourcePlan] = {}
         self._running: RunningTransaction | RunningCapture | None = None
+        self._watch: StageWatch = unwatched
         self._ids: Iterator[int] = count(1)
         self._readied: LedgerReadied | None = None
         self._captures = CaptureDesk(self._ledger, self._ids)
@@ -90,6 +92,10 @@ class Program:
     @property
     def resource_revision(self) -> int:
         return self._resource_revision
+
+    def watch_stages(self, watch: StageWatch) -> None:
+        """From now on `watch` is called at every stage of every transition."""
+        self._watch = watch
 
     # ── candidates and targets: reading only ────────────────────────────────────────────────────
 
@@ -170,7 +176,9 @@ class Program:
         proven = self._preflight(plan)
         del self._sealed[plan.id]
         handle = TransactionHandle(id=TransactionId(next(self._ids)))
-        self._running = RunningTransaction(handle.id, proven, self._ledger, self._machine)
+        self._running = RunningTransaction(
+            handle.id, proven, self._ledger, self._machine, self._watch
+        )
         self._readied = None
         return handle
 
@@ -268,7 +276,9 @@ class Program:
         self._require_no_transition("a capture")
         proven = self._captures.take(plan, self._ready())
         id, self._readied = TransactionId(next(self._ids)), None
-        self._running = RunningCapture(id, proven, self._ledger, self._machine, self._options)
+        self._running = RunningCapture(
+            id, proven, self._ledger, self._machine, self._options, self._watch
+        )
         return TransactionHandle(id=id)
 
     # ── inactive owners ─────────────────────────────────────────────────────────────────────────

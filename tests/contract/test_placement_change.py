@@ -44,6 +44,7 @@ from ninfer_lab.contract.placement_change import (
     change,
     empty_ledger,
 )
+from ninfer_lab.contract.target import StageName
 from ninfer_lab.contract.token_span import PrefixDigest
 from ninfer_lab.contract.transaction import TransactionPhase
 
@@ -131,12 +132,13 @@ def transitions(draw: st.DrawFn) -> OpenTransition:
     return OpenTransition(
         transaction=TransactionId(draw(st.integers(1, 2))),
         phase=draw(st.sampled_from(TransactionPhase)),
+        stage=draw(st.sampled_from(StageName)),
         claimed=tuple(map(OwnerId, draw(IDS))),
         device_slots=tuple(map(StateSlotId, draw(IDS))),
         host_slots=tuple(map(HostSlotId, draw(IDS))),
         device_pages=tuple(map(PageId, draw(IDS))),
         device_backend_pages=tuple(map(PageId, draw(IDS))),
-        host_bytes=draw(st.integers(0, 99)),
+        host_granules=tuple(map(HostGranuleId, draw(IDS))),
         growth_pages=draw(st.integers(0, 3)),
         backend_growth_pages=draw(st.integers(0, 3)),
     )

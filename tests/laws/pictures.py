@@ -38,6 +38,7 @@ from ninfer_lab.contract.placement import (
     SequencePlacement,
     SpacePlacement,
 )
+from ninfer_lab.contract.target import StageName
 from ninfer_lab.contract.transaction import TransactionPhase
 
 OPTIONS = EngineOptions(
@@ -303,12 +304,13 @@ IN_FLIGHT = with_ledger(
     transition=OpenTransition(
         transaction=TransactionId(4),
         phase=TransactionPhase.COPIES_IN_FLIGHT,
+        stage=StageName.DEMOTION_RESERVED,
         claimed=(OwnerId(2),),
         device_slots=(),
         host_slots=(HostSlotId(0),),
         device_pages=(),
         device_backend_pages=(),
-        host_bytes=500,
+        host_granules=tuple(map(HostGranuleId, (10, 12, 13, 14, 15))),
     ),
 )
 """Owner 2 is being demoted: its Device replicas are still there, Host places are held."""
@@ -324,12 +326,13 @@ RESERVED = with_ledger(
     transition=OpenTransition(
         transaction=TransactionId(4),
         phase=TransactionPhase.COPY_PUBLICATION,
+        stage=StageName.DESTINATIONS_RESERVED,
         claimed=(OwnerId(2),),
         device_slots=(StateSlotId(1),),
         host_slots=(),
         device_pages=(PageId(13),),
         device_backend_pages=(PageId(7),),
-        host_bytes=0,
+        host_granules=(),
         growth_pages=2,
         backend_growth_pages=2,
     ),

@@ -32,7 +32,7 @@ def test_held_places_are_reservations() -> None:  # spec: ACC-1, STG-2
     assert reserved(scene) == [0, 0, 0, 0, 0]
     held.hold_host(post)
     assert reserved(scene) == [0, 1, 0, 0, 3 * MAIN_PAGE_BYTES]
-    assert held.host_bytes == 3 * MAIN_PAGE_BYTES
+    assert held.host_granules == (4, 5, 6), "one for each page, behind what lies there"
     held.hold_device(post)
     # Two full pages come back, the tail is copied, two pages are to grow into.
     assert reserved(scene) == [1, 1, 5, 0, 3 * MAIN_PAGE_BYTES]

@@ -32,6 +32,7 @@ from ninfer_lab.contract.session_snapshot import (
     SessionSnapshot,
 )
 from ninfer_lab.contract.shared_report import SharedCaptureTold
+from ninfer_lab.contract.stage_watch import StagedDesign, StageWatch, unwatched
 from ninfer_lab.contract.work import Cut
 from ninfer_lab.lab.laws import Law, check_laws
 from simulation.content_machine import ContentMachine
@@ -57,6 +58,7 @@ class WatchedController:
 
     Attributes:
         leases_count: Windows of growth that were reserved after the first (ACT-4).
+        stages_count: Stages of transitions that were reached.
     """
 
     def __init__(
@@ -77,6 +79,10 @@ class WatchedController:
         self._begun: AdmissionRequest | None = None
         self._is_open = False
         self.checks_count = 0
+        self.stages_count = 0
+        self._told_stage: StageWatch = unwatched
+        if isinstance(design, StagedDesign):
+            design.watch_stages(self._staged)
 
     @property
     def revision(self) -> int:
@@ -190,6 +196,15 @@ class WatchedController:
 
     def describe(self) -> ControllerSnapshot:
         return self._design.describe()
+
+    def watch_stages(self, watch: StageWatch) -> None:
+        self._told_stage = watch
+
+    def _staged(self) -> None:
+        """Every law holds in the middle of a transition, too, wherever a stage has been reached."""
+        self.stages_count += 1
+        self._look()
+        self._told_stage()
 
     def _look(self) -> None:
         if self._watch is Watch.EVERY_CALL:

@@ -45,13 +45,15 @@ class PlacesAreUsedOnce:
 
 
 class HostPagesLieApart:
-    """Pages in the Host arena, of whatever pool, lie inside it and overlap nowhere."""
+    """Pages in the Host arena, of whatever pool, lie inside it and overlap nowhere, nor what is
+    held for pages to come.
+    """
 
     rules = "CAP-2 ACC-2"
 
     def violations(self, now: ControllerSnapshot, options: ResolvedOptions) -> Iterator[str]:
         arena = options.capacity.host_kv
-        extents = _extents(now.ledger, options)
+        extents = sorted([*_extents(now.ledger, options), *_held_granules(now.ledger)])
         for (start, end, name), (next_start, _, next_name) in pairwise(extents):
             if next_start < end:
                 yield f"{name} at granules [{start}, {end}) reaches into {next_name}"
@@ -76,8 +78,9 @@ class OccupancyIsCounted:
             for axis, found in replicas.items()
         }
         stored = sum(end - start for start, end, _ in _extents(ledger, options))
-        held_bytes = 0 if transition is None else transition.host_bytes
-        recount[Axis.HOST_KV] = (stored * options.capacity.host_kv.granule_bytes, held_bytes)
+        held = 0 if transition is None else len(transition.host_granules)
+        granule_bytes = options.capacity.host_kv.granule_bytes
+        recount[Axis.HOST_KV] = (stored * granule_bytes, held * granule_bytes)
         for use in ledger.occupancy.axes:
             said = (use.allocated_count, use.reserved_count)
             if said != recount[use.axis]:
@@ -138,6 +141,11 @@ def _growth_pages(ledger: LedgerSnapshot) -> dict[Axis, int]:
         promised += 0 if ledger.transition is None else ledger.transition.growth_of(pool)
         growth[Axis.of_device_pool(pool)] = promised
     return growth
+
+
+def _held_granules(ledger: LedgerSnapshot) -> list[tuple[int, int, str]]:
+    held = () if ledger.transition is None else ledger.transition.host_granules
+    return [(granule, granule + 1, "what is held for a demotion") for granule in held]
 
 
 def _extents(ledger: LedgerSnapshot, options: ResolvedOptions) -> list[tuple[int, int, str]]:

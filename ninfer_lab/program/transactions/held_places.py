@@ -7,7 +7,7 @@ they count as reserved (ACC-1). Does not know what will fill them.
 from __future__ import annotations
 
 from ninfer_lab.contract.capacity import KvPool
-from ninfer_lab.contract.ids import HostSlotId, PageId, StateSlotId
+from ninfer_lab.contract.ids import HostGranuleId, HostSlotId, PageId, StateSlotId
 from ninfer_lab.program.storage.ledger import Ledger
 from ninfer_lab.program.storage.post_state import Extent, PostState
 
@@ -33,10 +33,10 @@ class HeldPlaces:
         self.device_pages: dict[KvPool, tuple[PageId, ...]] = {}
 
     @property
-    def host_bytes(self) -> int:
+    def host_granules(self) -> tuple[HostGranuleId, ...]:
         """Of the extents."""
-        granules = sum(extent.run_granules for extent in self.extents)
-        return granules * self._ledger.capacity.host_kv.granule_bytes
+        runs = ((extent.first or 0, extent.run_granules) for extent in self.extents)
+        return tuple(HostGranuleId(first + i) for first, count in runs for i in range(count))
 
     def hold_host(self, post: PostState) -> None:
         """Takes the destinations of every demotion, where projection has placed them."""

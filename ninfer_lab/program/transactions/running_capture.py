@@ -19,6 +19,7 @@ from ninfer_lab.contract.shared_capture import (
     SharedCaptureEnd,
     SharedPublished,
 )
+from ninfer_lab.contract.stage_watch import StageWatch
 from ninfer_lab.contract.transaction import TransactionPhase
 from ninfer_lab.contract.transfer import StateTransfer, Transfer
 from ninfer_lab.program.storage.active_sequence import ActiveSequence
@@ -38,11 +39,12 @@ class RunningCapture(RunningTransition[SharedCaptureEnd]):
         ledger: Ledger,
         machine: MachineApi,
         options: ResolvedOptions,
+        watch: StageWatch,
     ) -> None:
         self._proven = proven
         self._options = options
         outcomes = proven.plan.assessment.target.outcomes
-        super().__init__(id, outcomes, proven.post, ledger, machine)
+        super().__init__(id, outcomes, proven.post, ledger, machine, watch)
 
     def reads(self, sequence: ActiveSequence) -> bool:
         """Whether it is this sequence's state that is to be published."""

@@ -20,6 +20,8 @@ from ninfer_lab.contract.result import (
     OwnerEnd,
     ResourceResult,
 )
+from ninfer_lab.contract.stage_watch import StageWatch
+from ninfer_lab.contract.target import StageName
 from ninfer_lab.contract.transaction import TransactionPhase
 from ninfer_lab.program.storage.active_sequence import ActiveSequence
 from ninfer_lab.program.storage.ledger import Ledger
@@ -34,13 +36,18 @@ class RunningTransaction(RunningTransition[ResourceResult]):
     """One admission on its way."""
 
     def __init__(
-        self, id: TransactionId, proven: ProvenPlan, ledger: Ledger, machine: MachineApi
+        self,
+        id: TransactionId,
+        proven: ProvenPlan,
+        ledger: Ledger,
+        machine: MachineApi,
+        watch: StageWatch,
     ) -> None:
         self._proven = proven
         self._target = proven.plan.assessment.target
         self._lineage = proven.lineage
         self._saved_at: HostSlotId | None = None
-        super().__init__(id, self._target.outcomes, proven.post, ledger, machine)
+        super().__init__(id, self._target.outcomes, proven.post, ledger, machine, watch)
 
     @property
     def claimed(self) -> frozenset[OwnerId]:
@@ -53,8 +60,7 @@ class RunningTransaction(RunningTransition[ResourceResult]):
     def _journey(self) -> Generator[None, None, ResourceResult]:
         try:
             yield from self._pressure()
-            self._drop_tail_end()
-            self._held.hold_device(self._post)
+            self._hold_destinations()
             yield from self._copied(
                 copies.restoration(self._ledger, self._lineage.source, self._post, self._held)
             )
@@ -70,10 +76,9 @@ class RunningTransaction(RunningTransition[ResourceResult]):
         optional: a copy that does not arrive is none.
         """
         ledger, source = self._ledger, self._lineage.source
-        if self._proven.capture_at_start is None or not self._post.snapshot_slots:
+        if not self._held.snapshot_slots:
             return
         assert source is not None, "an endpoint is consumed"
-        self._held.hold_snapshot(self._post.snapshot_slots)
         (self._saved_at,) = self._held.snapshot_slots
         try:
             yield from self._copied(copies.saved_image(ledger, source, self._held, self._saved_at))
@@ -81,6 +86,14 @@ class RunningTransaction(RunningTransition[ResourceResult]):
             self._held.give_back_snapshot()
             self._saved_at = None
         self._stable_boundary()
+
+    def _hold_destinations(self) -> None:
+        """All that the candidate needs is held from here on, whatever fills it."""
+        self._drop_tail_end()
+        self._held.hold_device(self._post)
+        if self._proven.capture_at_start is not None:
+            self._held.hold_snapshot(self._post.snapshot_slots)
+        self._reached(StageName.DESTINATIONS_RESERVED)
 
     def _drop_tail_end(self) -> None:
         """A consumed owner loses the checkpoints above the source; the source stays valid."""

@@ -19,7 +19,8 @@ from ninfer_lab.contract.machine_api import MachineApi
 from ninfer_lab.contract.placement import OpenTransition
 from ninfer_lab.contract.replicas import ReplicaSet
 from ninfer_lab.contract.result import AbortCause, OwnerChange, OwnerEnd
-from ninfer_lab.contract.target import OwnerOutcome
+from ninfer_lab.contract.stage_watch import StageWatch
+from ninfer_lab.contract.target import OwnerOutcome, StageName
 from ninfer_lab.contract.transaction import TransactionPhase
 from ninfer_lab.contract.transfer import Transfer
 from ninfer_lab.program.storage.ledger import Ledger
@@ -45,6 +46,7 @@ class RunningTransition(ABC, Generic[Result]):
     Args:
         outcomes: Of the victims.
         post: The end state and the way there.
+        watch: Called wherever another stage of the plan has been reached.
     """
 
     def __init__(
@@ -54,13 +56,16 @@ class RunningTransition(ABC, Generic[Result]):
         post: PostState,
         ledger: Ledger,
         machine: MachineApi,
+        watch: StageWatch,
     ) -> None:
         self.id = id
         self.phase = TransactionPhase.HOST_RELEASES
+        self.stage = StageName.NOW
         self._outcomes = outcomes
         self._post = post
         self._ledger = ledger
         self._machine = machine
+        self._watch = watch
         self._held = HeldPlaces(ledger)
         self._evicted: list[OwnerEnd] = []
         self._degraded: list[OwnerChange] = []
@@ -94,6 +99,7 @@ class RunningTransition(ABC, Generic[Result]):
         return OpenTransition(
             transaction=self.id,
             phase=self.phase,
+            stage=self.stage,
             claimed=tuple(sorted(self.claimed)),
             device_slots=held.device_slots,
             host_slots=(*held.host_slots, *held.snapshot_slots),
@@ -101,7 +107,7 @@ class RunningTransition(ABC, Generic[Result]):
             device_backend_pages=held.device_pages.get(KvPool.BACKEND, ()),
             growth_pages=growth_pages[KvPool.MAIN],
             backend_growth_pages=growth_pages.get(KvPool.BACKEND, 0),
-            host_bytes=held.host_bytes,
+            host_granules=held.host_granules,
         )
 
     # ── the journey ─────────────────────────────────────────────────────────────────────────────
@@ -113,16 +119,24 @@ class RunningTransition(ABC, Generic[Result]):
         """Everything up to where room has been made; then phase COPY_PUBLICATION."""
         self._stable_boundary()
         self._release_victims()
+        self._reached(StageName.RELEASED)
         self._stable_boundary()
         self.phase = TransactionPhase.COPY_PREPARATION
         if self._post.pending:
             self._held.hold_host(self._post)
+            self._reached(StageName.DEMOTION_RESERVED)
             self._stable_boundary()
             self.phase = TransactionPhase.COPIES_IN_FLIGHT
             yield from self._copied(copies.demotion(self._ledger, self._post, self._held))
             self._publish_demotions()
+            self._reached(StageName.DEMOTED)
         self.phase = TransactionPhase.COPY_PUBLICATION
         self._stable_boundary()
+
+    def _reached(self, stage: StageName) -> None:
+        """What the ledger shows now is this stage, whole (STG-1)."""
+        self.stage = stage
+        self._watch()
 
     def _stable_boundary(self) -> None:
         """Where cancellation is taken."""
