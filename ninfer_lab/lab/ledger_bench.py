@@ -60,14 +60,16 @@ MOMENTS_KEPT = 4_096
 
 
 class LedgerBench:
-    """A Program to be acted on. Every law of the ledger is checked after every act.
+    """A Program to be acted on. Every law of the ledger is checked after every act, and at every
+    stage of a transition.
 
     Args:
         options: Capacities.
         failing_transfers: Ordinals, from 0, of transfers between the tiers that fail.
 
     Attributes:
-        moments: What was done, and the ledger after it, act by act; the oldest go first.
+        moments: What was done, and the ledger after it, act by act and stage by stage; the oldest
+            go first.
     """
 
     def __init__(
@@ -91,6 +93,7 @@ class LedgerBench:
         self._catalog: tuple[CatalogEntry, ...] = ()
         self._seen = self._picture()
         self.moments = deque([("nothing has happened", self._seen.ledger)], maxlen=MOMENTS_KEPT)
+        self.program.watch_stages(self._staged)
 
     def token(self, request: RequestId, position_tokens: int) -> int:
         """What every request says: its position. Nobody reads it."""
@@ -359,6 +362,11 @@ class LedgerBench:
             if result.consumed is not None:
                 del self._refs[result.consumed.ref.id]
             self._running[result.handle.lane] = result
+
+    def _staged(self) -> None:
+        transition = self.ledger.transition
+        assert transition is not None, "a stage is one of a transition's"
+        self._look(f"stage “{transition.stage.value}”")
 
     def _look(self, done: str) -> None:
         now = self._picture()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from ninfer_lab.contract.capacity import Axis, Capacity, HostArenaGeometry, KvPool
 from ninfer_lab.contract.ids import KvPageId, StateImageId
@@ -58,21 +57,6 @@ HELD = Mark((), is_held=True)
 """For a replica that is not there yet."""
 
 
-class Placed(NamedTuple):
-    """One place that is not free.
-
-    Attributes:
-        content: Which image or page; equal in two ledgers where it is the same.
-    """
-
-    mark: Mark
-    content: object
-
-
-Places = dict[int, Placed]
-"""By cell."""
-
-
 def panels_of(capacity: Capacity) -> tuple[Panel, ...]:
     """Those that this engine has, Device first."""
     wanted = [
@@ -107,14 +91,6 @@ class PlaceReader:
     _holders: dict[str, int] = field(default_factory=dict)
     _marks: dict[Mark, int] = field(default_factory=lambda: {FREE: 0})
 
-    def is_host(self, cell: int) -> bool:
-        """Whether a place lies on the Host."""
-        return any(
-            0 <= cell - panel.first < panel.places_count
-            for panel in self.panels
-            if panel.axis in (Axis.HOST_STATE, Axis.HOST_KV)
-        )
-
     def ordinal(self, mark: Mark) -> int:
         """A mark's number."""
         found = self._marks.get(mark)
@@ -123,11 +99,8 @@ class PlaceReader:
             self.marks.append(mark)
         return found
 
-    def places(self, ledger: LedgerSnapshot) -> Places:
-        """Every place that is not free."""
-        return {cell: Placed(mark, content) for cell, mark, content in self._cells(ledger)}
-
-    def _cells(self, ledger: LedgerSnapshot) -> Iterator[tuple[int, Mark, object]]:
+    def places(self, ledger: LedgerSnapshot) -> Iterator[tuple[int, Mark]]:
+        """Every place that is not free, by its cell."""
         firsts = {panel.axis: panel for panel in self.panels}
         images, pages = self._references(ledger)
         pinned = {s.read_image for s in ledger.sequences if s.borrowed_read}
@@ -139,22 +112,22 @@ class PlaceReader:
                 is_pinned=image.image in pinned,
             )
             if image.device_slot is not None:
-                yield firsts[Axis.DEVICE_STATE].first + image.device_slot, mark, image.image
+                yield firsts[Axis.DEVICE_STATE].first + image.device_slot, mark
             if image.host_slot is not None:
-                yield firsts[Axis.HOST_STATE].first + image.host_slot, mark, image.image
+                yield firsts[Axis.HOST_STATE].first + image.host_slot, mark
         for pool in KvPool:
             for page in ledger.pages_of(pool):
                 mark = Mark(tuple(pages.get((pool, page.page), ())))
                 if page.device_page is not None:
                     cell = firsts[Axis.of_device_pool(pool)].first + page.device_page
-                    yield cell, mark, page.page
+                    yield cell, mark
                 if page.host_granule is not None:
                     first = firsts[Axis.HOST_KV].first + page.host_granule
                     for granule in range(self.arena.page_granules(pool)):
-                        yield first + granule, mark, page.page
+                        yield first + granule, mark
         if ledger.transition is not None:
             for axis, place in _held(ledger.transition):
-                yield firsts[axis].first + place, HELD, None
+                yield firsts[axis].first + place, HELD
 
     def _references(
         self, ledger: LedgerSnapshot
@@ -202,6 +175,7 @@ def _held(transition: OpenTransition) -> Iterator[tuple[Axis, int]]:
     yield from ((Axis.HOST_STATE, slot) for slot in transition.host_slots)
     for pool in KvPool:
         yield from ((Axis.of_device_pool(pool), page) for page in transition.held_pages(pool))
+    yield from ((Axis.HOST_KV, granule) for granule in transition.host_granules)
 
 
 def _image_words(ledger: LedgerSnapshot) -> dict[StateImageId, str]:

@@ -1,29 +1,27 @@
 """Where did everything lie at each moment of a run, and who referred to it? (W-3)
 
 Owns the value that the placement map's view reads: for each moment which places have changed and to
-what. Made from a recording, or from ledgers with words to each. An admission is told stage by
-stage; how much is used at each is the winning target's own account.
+what. Made from a recording, or from ledgers with words to each. Where a transition goes stage by
+stage, each is the ledger as it was looked at there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from ninfer_lab.contract.capacity import Axis, Capacity, Occupancy
 from ninfer_lab.contract.errors import OptionsError
-from ninfer_lab.contract.events import RequestAdmitted
+from ninfer_lab.contract.events import Event, RequestAdmitted
 from ninfer_lab.contract.placement import LedgerSnapshot
-from ninfer_lab.contract.target import Stage, StageName
+from ninfer_lab.contract.target import Stage
 from ninfer_lab.lab.explain import sentence
+from ninfer_lab.lab.passed_stages import PassedStage, passed_stages
 from ninfer_lab.lab.placement_places import (
     FREE,
-    HELD,
     Mark,
     Panel,
-    Placed,
     PlaceReader,
-    Places,
     panels_of,
 )
 from ninfer_lab.lab.recording.recording import Recording
@@ -37,11 +35,12 @@ class Moment:
     """The ledger after one of its changes.
 
     Attributes:
-        event: Ordinal in the recording of what it was told before; else of the moment itself.
+        event: Ordinal in the recording of what it was told before; of a stage, its own.
         changes: (cell, mark), for each place that is not as it was one moment before.
         phase: Of the open transition; empty while there is none.
-        stages: Of the admission that it belongs to: every ordered stage with its occupancy.
-        stage: Which of them this moment is, if it is one.
+        stages: Of the admission that it belongs to: every ordered stage with the occupancy that
+            its plan has proved.
+        stage: Which of them it shows.
     """
 
     event: int
@@ -116,7 +115,8 @@ class PlacementStory:
 
 
 def story_of(recording: Recording) -> PlacementStory:
-    """Every change of the ledger that a recording tells of, each with the event that follows it.
+    """Every change of the ledger that a recording tells of, each with the event that follows it; a
+    transition stage by stage.
 
     Raises:
         OptionsError: The run was recorded without its placements.
@@ -127,13 +127,7 @@ def story_of(recording: Recording) -> PlacementStory:
             found="no placements",
             legal="a run recorded with RecordingOptions(placements=PlacementDetail.CHANGES)",
         )
-    events = recording.events
-    told = []
-    for ordinal, ledger in recording.ledgers():
-        speaker = events[min(ordinal + 1, len(events) - 1)]
-        words = sentence(speaker).partition(". Now ")[0][:_WORDS_LIMIT]
-        admitted = speaker if isinstance(speaker, RequestAdmitted) else None
-        told.append(_Told(ordinal + 1, speaker.at_ns, words, ledger, admitted))
+    told = _told(recording)
     return _story(recording.facts.world, recording.facts.options.capacity, told)
 
 
@@ -147,52 +141,74 @@ def story_of_ledgers(
     """
     if not moments:
         raise OptionsError("moments", found="none", legal="one ledger at least")
-    told = [_Told(i, 0, words, ledger, None) for i, (words, ledger) in enumerate(moments)]
+    told = [_Told(i, 0, words, ledger) for i, (words, ledger) in enumerate(moments)]
     return _story(name, capacity, told)
 
 
 @dataclass(frozen=True, slots=True)
 class _Told:
+    """One ledger, with what is known of it."""
+
     event: int
     at_ns: int
     words: str
     ledger: LedgerSnapshot
-    admitted: RequestAdmitted | None
+    stages: tuple[Stage, ...] = ()
+    stage: int | None = None
+
+
+def _told(recording: Recording) -> Iterator[_Told]:
+    events, passed = recording.events, passed_stages(recording.events)
+    for ordinal, ledger in recording.ledgers():
+        event = min(ordinal + 1, len(events) - 1)
+        speaker, stage = events[event], passed.get(ordinal)
+        words = _words(speaker)
+        if stage is not None and stage.is_new:
+            event = ordinal
+            words = f"stage “{stage.name.value}”" + _before(stage)
+        elif stage is None and isinstance(speaker, RequestAdmitted):
+            stage = passed.get(event)
+        yield _Told(
+            event=event,
+            at_ns=events[ordinal].at_ns,
+            words=words,
+            ledger=ledger,
+            stages=() if stage is None else stage.stages,
+            stage=None if stage is None else stage.last,
+        )
+
+
+def _before(stage: PassedStage) -> str:
+    return " of a capture" if stage.ending is None else f" before {_words(stage.ending)}"
+
+
+def _words(event: Event) -> str:
+    return sentence(event).partition(". Now ")[0][:_WORDS_LIMIT]
 
 
 def _story(name: str, capacity: Capacity, told: Iterable[_Told]) -> PlacementStory:
     panels = panels_of(capacity)
     reader = PlaceReader(panels, capacity.host_kv)
     moments: list[Moment] = []
-    marks, before, was_open = dict[int, int](), Places(), False
-
-    def add(places: Places, moment: Moment) -> None:
-        nonlocal marks
-        now = {cell: reader.ordinal(placed.mark) for cell, placed in places.items()}
+    marks: dict[int, int] = {}
+    for each in told:
+        transition = each.ledger.transition
+        now = {cell: reader.ordinal(mark) for cell, mark in reader.places(each.ledger)}
         changes = [(cell, mark) for cell, mark in now.items() if marks.get(cell) != mark]
         changes += [(cell, 0) for cell in marks.keys() - now.keys()]
-        moments.append(replace(moment, changes=tuple(sorted(changes))))
-        marks = now
-
-    for each in told:
-        now, transition = reader.places(each.ledger), each.ledger.transition
-        moment = Moment(
-            event=each.event,
-            at_ns=each.at_ns,
-            words=each.words,
-            occupancy=each.ledger.occupancy,
-            changes=(),
-            phase="" if transition is None else transition.phase.value,
-            stages=_stages(each.admitted),
+        moments.append(
+            Moment(
+                event=each.event,
+                at_ns=each.at_ns,
+                words=each.words,
+                occupancy=each.ledger.occupancy,
+                changes=tuple(sorted(changes)),
+                phase="" if transition is None else transition.phase.value,
+                stages=each.stages,
+                stage=each.stage,
+            )
         )
-        if each.admitted is not None and moment.stages and not was_open:
-            names = [holder for holder, _ in reader.holders]
-            for i, stage, places in staged(each.admitted, before, now, names, reader.is_host):
-                said = f"stage “{stage.name.value}” before {each.words}"
-                add(places, replace(moment, words=said, occupancy=stage.occupancy, stage=i))
-        last = len(moment.stages) - 1 if moment.stages else None
-        add(now, replace(moment, stage=last))
-        before, was_open = now, transition is not None
+        marks = now
     return PlacementStory(
         name=name,
         panels=panels,
@@ -200,52 +216,6 @@ def _story(name: str, capacity: Capacity, told: Iterable[_Told]) -> PlacementSto
         marks=tuple(reader.marks),
         moments=tuple(moments),
     )
-
-
-def _stages(admitted: RequestAdmitted | None) -> tuple[Stage, ...]:
-    winner = None if admitted is None else admitted.report.winner
-    return () if winner is None else winner.stages
-
-
-def staged(
-    admitted: RequestAdmitted,
-    before: Places,
-    after: Places,
-    holders: Sequence[str],
-    is_host: Callable[[int], bool],
-) -> Iterator[tuple[int, Stage, Places]]:
-    """The stages between the ledgers before and after an admission that copied nothing between the
-    tiers: what each has let go and holds follows from the two. (With copies, the ledger itself was
-    recorded at its stages.)
-
-    Yields:
-        Its ordinal, the stage with its occupancy, and every place then.
-    """
-    winner = admitted.report.winner
-    assert winner is not None
-    ordinals = {name: i for i, name in enumerate(holders)}
-    gone = {ordinals.get(f"owner {owner}") for owner in winner.evicted}
-    less = {ordinals.get(f"owner {owner}") for owner in winner.degraded}
-    released: Places = {}
-    for cell, placed in before.items():
-        still = tuple(h for h in placed.mark.holders if h not in gone)
-        kept = after.get(cell)
-        is_same = kept is not None and kept.content == placed.content
-        if still and (is_same or not less.issuperset(still)):
-            released[cell] = Placed(replace(placed.mark, holders=still), placed.content)
-    destined: Places = {}
-    for cell in released.keys() | after.keys():
-        was, comes = released.get(cell), after.get(cell)
-        if was is not None and comes is not None and was.content == comes.content:
-            destined[cell] = was
-        elif comes is not None:
-            destined[cell] = Placed(HELD, None)
-        elif was is not None and is_host(cell):
-            destined[cell] = was
-    by_name = {StageName.RELEASED: released, StageName.DESTINATIONS_RESERVED: destined}
-    for i, stage in enumerate(winner.stages):
-        if stage.name in by_name:
-            yield i, stage, by_name[stage.name]
 
 
 def runs_of(cells: Sequence[Mark]) -> Iterator[tuple[int, int, Mark]]:

@@ -28,9 +28,9 @@ from ninfer_lab.contract.events import (
     TransitionEnded,
     TransitionStarted,
 )
-from ninfer_lab.contract.target import StageName
 from ninfer_lab.contract.work import ForwardPhase
 from ninfer_lab.lab.moment import said
+from ninfer_lab.lab.stage_columns import stage_columns, uses_column
 from ninfer_lab.lab.timeline import Timeline, Unit
 
 Column = npt.NDArray[Any]
@@ -54,8 +54,6 @@ KIND_OF_FORWARD = tuple(KINDS).index(ForwardRan)
 NEVER = -1
 """Where something did not happen."""
 
-_STAGES = tuple(StageName)
-
 
 def run_columns(timeline: Timeline) -> tuple[dict[str, Column], dict[str, Any]]:
     """Columns by name, and the words they point to.
@@ -77,16 +75,18 @@ def run_columns(timeline: Timeline) -> tuple[dict[str, Column], dict[str, Any]]:
         **_occupancy(events),
     }
     staged = timeline.stops[Unit.STAGE]
-    stages = [timeline.stages_at(event) for event in staged]
-    columns["stage_uses"] = _uses([stage.occupancy for each in stages for stage in each])
+    shown = [timeline.shown_at(event) for event in staged]
+    columns["stage_uses"], plans = stage_columns(
+        [timeline.stages_at(event) for event in staged],
+        [each[0] if len(each) == 1 else None for each in shown],
+    )
     facts = {
         "words": list(words),
         "kinds": list(KINDS.values()),
         "axes": [axis.value for axis in Axis],
         "host_bytes_axis": tuple(Axis).index(Axis.HOST_KV),
         "lanes_count": max([0, *(int(lane) + 1 for lane in columns["run_lane"])]),
-        "stages": [[_STAGES.index(stage.name) for stage in each] for each in stages],
-        "stage_names": [name.value for name in StageName],
+        **plans,
     }
     return columns, facts
 
@@ -152,14 +152,5 @@ def _occupancy(events: Sequence[Event]) -> dict[str, Column]:
             found.append((i, now))
     return {
         "use_event": np.array([i for i, _ in found], np.int32),
-        "uses": _uses([occupancy for _, occupancy in found]),
+        "uses": uses_column(occupancy for _, occupancy in found),
     }
-
-
-def _uses(occupancies: Sequence[Occupancy]) -> Column:
-    rows = [
-        (use.allocated_count, use.reserved_count, use.capacity_count)
-        for occupancy in occupancies
-        for use in occupancy.axes
-    ]
-    return np.array(rows, np.float64).ravel()

@@ -28,6 +28,7 @@ from ninfer_lab.contract.events import (
 from ninfer_lab.contract.placement import LedgerSnapshot
 from ninfer_lab.contract.target import Stage
 from ninfer_lab.lab.moment import Following, Moment
+from ninfer_lab.lab.passed_stages import PassedStage, passed_stages
 from ninfer_lab.lab.recording.rebuilt import ledger_from
 from ninfer_lab.lab.recording.recording import Recording
 
@@ -46,7 +47,9 @@ class Unit(Enum):
     PHASE = "transaction phase"
     """To where a transition begins, goes on to its next phase, or ends."""
     STAGE = "stage"
-    """To the next stage of a plan that was carried out, with its peak."""
+    """To the next stage that a transition reached, with its peak; where ledgers were not recorded,
+    through the stages of each plan that was carried out.
+    """
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -55,7 +58,7 @@ class Position:
 
     Attributes:
         event: Ordinal in the recording.
-        stage: Of the plan that this event carried out; 0 elsewhere.
+        stage: Of the plan of which this event shows a stage; 0 elsewhere.
     """
 
     event: int
@@ -70,6 +73,7 @@ class Timeline:
         stops: Ordinals of events, ascending, at which each unit halts.
         changes: Ordinals of the ledger's changes.
         keyframes: Those that are told from an empty ledger.
+        passed: What an event shows of a transition, by ordinal.
         followed: Who waited and ran, every `FOLLOWED_EVERY_EVENTS` events.
     """
 
@@ -77,6 +81,7 @@ class Timeline:
     stops: Mapping[Unit, tuple[int, ...]] = field(repr=False)
     changes: tuple[int, ...] = field(repr=False)
     keyframes: tuple[int, ...] = field(repr=False)
+    passed: Mapping[int, PassedStage] = field(repr=False)
     followed: tuple[Following, ...] = field(repr=False)
 
     @classmethod
@@ -84,9 +89,11 @@ class Timeline:
         """Reads the whole recording once."""
         events = recording.events
         changes = tuple(i for i, e in enumerate(events) if isinstance(e, LedgerChanged))
+        passed = passed_stages(events)
         return cls(
             recording=recording,
-            stops=_stops(events),
+            stops=_stops(events, passed),
+            passed=passed,
             changes=changes,
             keyframes=tuple(i for i in changes if _is_keyframe(events[i])),
             followed=tuple(_followed(events)),
@@ -99,28 +106,39 @@ class Timeline:
 
     def next(self, at: Position, unit: Unit) -> Position:
         """One step on; where there is none, the place stays."""
-        if unit is Unit.STAGE and at.stage + 1 < len(self.stages_at(at.event)):
+        shown = self.shown_at(at.event)
+        if unit is Unit.STAGE and at.stage + 1 in shown:
             return Position(at.event, at.stage + 1)
         stops = self.stops[unit]
         place = bisect_right(stops, at.event)
-        return at if place == len(stops) else Position(stops[place])
+        return at if place == len(stops) else self._arrived(stops[place])
 
     def previous(self, at: Position, unit: Unit) -> Position:
         """One step back; where there is none, the place stays."""
-        if unit is Unit.STAGE and at.stage > 0:
+        if unit is Unit.STAGE and at.stage - 1 in self.shown_at(at.event):
             return Position(at.event, at.stage - 1)
         stops = self.stops[unit]
         place = bisect_left(stops, at.event) - 1
         if place < 0:
             return at
-        stages = self.stages_at(stops[place]) if unit is Unit.STAGE else ()
-        return Position(stops[place], max(0, len(stages) - 1))
+        shown = self.shown_at(stops[place]) if unit is Unit.STAGE else range(0)
+        return Position(stops[place], shown[-1]) if shown else self._arrived(stops[place])
+
+    def _arrived(self, event: int) -> Position:
+        shown = self.shown_at(event)
+        return Position(event, shown[0] if shown else 0)
 
     def stages_at(self, event: int) -> tuple[Stage, ...]:
-        """Stages of the plan that an event carried out; none elsewhere."""
-        told = self.recording.events[event]
-        winner = told.report.winner if isinstance(told, RequestAdmitted) else None
-        return () if winner is None else winner.stages
+        """All stages of the plan of which an event shows one; none elsewhere."""
+        passed = self.passed.get(event)
+        return () if passed is None else passed.stages
+
+    def shown_at(self, event: int) -> range:
+        """Ordinals of the stages that an event shows."""
+        passed = self.passed.get(event)
+        if passed is None or passed.first is None or passed.last is None:
+            return range(0)
+        return range(passed.first, passed.last + 1)
 
     # ── jumping ─────────────────────────────────────────────────────────────────────────────────
 
@@ -130,12 +148,13 @@ class Timeline:
         Raises:
             IndexError: No such event, or no such stage of it.
         """
-        place = Position(at) if isinstance(at, int) else at
-        if not 0 <= place.event < len(self):
-            raise IndexError(f"event {place.event} of {len(self)}")
-        stages = self.stages_at(place.event)
-        if place.stage and place.stage >= len(stages):
-            raise IndexError(f"stage {place.stage} of {len(stages)}")
+        ordinal = at if isinstance(at, int) else at.event
+        if not 0 <= ordinal < len(self):
+            raise IndexError(f"event {ordinal} of {len(self)}")
+        place = self._arrived(ordinal) if isinstance(at, int) else at
+        stages, shown = self.stages_at(ordinal), self.shown_at(ordinal)
+        if place.stage and place.stage not in shown:
+            raise IndexError(f"stage {place.stage} of those at {shown}")
         start = place.event // FOLLOWED_EVERY_EVENTS
         following = self.followed[start]
         first = start * FOLLOWED_EVERY_EVENTS
@@ -144,7 +163,7 @@ class Timeline:
         ledger, read_count = self._ledger_at(place.event)
         return Moment(
             event=place.event,
-            stage_ordinal=place.stage if stages else None,
+            stage_ordinal=place.stage if shown else None,
             stages=stages,
             told=self.recording.events[place.event],
             following=following,
@@ -170,17 +189,15 @@ class Timeline:
 # ── where a step halts ──────────────────────────────────────────────────────────────────────────
 
 
-def _stops(events: Sequence[Event]) -> dict[Unit, tuple[int, ...]]:
+def _stops(
+    events: Sequence[Event], passed: Mapping[int, PassedStage]
+) -> dict[Unit, tuple[int, ...]]:
     return {
         Unit.EVENT: tuple(i for i, e in enumerate(events) if not isinstance(e, LedgerChanged)),
         Unit.REQUEST: tuple(_requests(events)),
         Unit.CYCLE: tuple(_cycles(events)),
         Unit.PHASE: tuple(_phases(events)),
-        Unit.STAGE: tuple(
-            i
-            for i, e in enumerate(events)
-            if isinstance(e, RequestAdmitted) and e.report.winner and e.report.winner.stages
-        ),
+        Unit.STAGE: tuple(i for i in sorted(passed) if passed[i].is_new and passed[i].stages),
     }
 
 

@@ -2,7 +2,7 @@
 
 Owns one admission in which everything has to be done (a source on the Host, one owner to demote,
 one to evict), run to its end or stopped at every place where it can be, on a real Program. Reads
-the ledger at the moments where anyone may look at it: before, while copies are in flight, after.
+the ledger where anyone may look at it: before, at every stage, while copies are in flight, after.
 """
 
 from __future__ import annotations
@@ -76,36 +76,32 @@ class StagedTransition:
 
     Attributes:
         observed: (stage, ledger's own occupancy), in order.
-        phases: The phase at each of these moments.
+        phases: The phase in which each was reached.
     """
 
     assessment: Assessment
     observed: tuple[tuple[StageName, Occupancy], ...]
-    phases: tuple[TransactionPhase | None, ...]
+    phases: tuple[TransactionPhase, ...]
 
 
 def staged() -> StagedTransition:
-    """Runs the pressed request to its end, and looks at every pause."""
+    """Runs the pressed request to its end, and looks wherever a stage has been reached."""
     scene = pressed()
     bench = scene.bench
     plan = bench.seal(scene.wanted)
-    pauses = [StageName.NOW, StageName.DEMOTION_RESERVED, StageName.DESTINATIONS_RESERVED]
-    observed: list[tuple[StageName, Occupancy]] = []
-    phases: list[TransactionPhase | None] = []
+    bench.moments.clear()
     bench.start(plan)
-    while True:
-        ledger = bench.ledger
-        observed.append((pauses[len(observed)], ledger.occupancy))
-        phases.append(None if ledger.transition is None else ledger.transition.phase)
-        if len(observed) > 1:
-            bench.arrive()
-        if (result := bench.advance()) is not None:
-            break
+    result = bench.finish_transition()
     assert isinstance(result, Committed), result
-    observed.append((StageName.COMMITTED, bench.ledger.occupancy))
-    phases.append(TransactionPhase.COMMITTED)
+    seen: dict[StageName, tuple[TransactionPhase, Occupancy]] = {}
+    for _, ledger in bench.moments:
+        if (transition := ledger.transition) is not None:
+            seen.setdefault(transition.stage, (transition.phase, ledger.occupancy))
+    seen[StageName.COMMITTED] = TransactionPhase.COMMITTED, bench.ledger.occupancy
     return StagedTransition(
-        assessment=plan.assessment, observed=tuple(observed), phases=tuple(phases)
+        assessment=plan.assessment,
+        observed=tuple((stage, occupancy) for stage, (_, occupancy) in seen.items()),
+        phases=tuple(phase for phase, _ in seen.values()),
     )
 
 

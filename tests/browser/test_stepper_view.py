@@ -8,6 +8,7 @@ import pytest
 
 from browser.test_first_notebook import SCREENSHOTS
 from browser.view_page import ViewPage
+from ninfer_lab.contract.events import ForwardRan
 from ninfer_lab.contract.recording_options import PlacementDetail, RecordingOptions
 from ninfer_lab.lab import worlds
 from ninfer_lab.lab.changes import Faults
@@ -25,10 +26,20 @@ def run() -> Run:
     return worlds.run("27b-short-turns", recording=placements)
 
 
+def decoding(run: Run) -> int:
+    """Where request 8 comes to 411 tokens."""
+    return next(
+        i
+        for i, event in enumerate(run.recording.events)
+        if isinstance(event, ForwardRan)
+        and (event.rows[0].request, event.rows[0].end_tokens) == (8, 411)
+    )
+
+
 @pytest.fixture(scope="module")
 def stepper(run: Run) -> StepperView:
     view = StepperView(run)
-    view.step = 180
+    view.step = decoding(run)
     view.fork_here(Faults(forwards=frozenset({0})))
     return view
 
@@ -48,13 +59,14 @@ def test_it_says_what_stands_and_shows_the_fork_below(
 
 
 def test_keys_step_by_every_unit_as_the_timeline_does(
-    blank: ViewPage, stepper: StepperView
+    blank: ViewPage, run: Run, stepper: StepperView
 ) -> None:  # spec: W-4
     blank.mount(stepper)
+    here = decoding(run)
     for key, unit in (("r", Unit.REQUEST), ("c", Unit.CYCLE), ("p", Unit.PHASE)):
-        blank.set("step", 180)
+        blank.set("step", here)
         blank.page.locator(NEAR).focus()
-        at = Position(180)
+        at = Position(here)
         for _ in range(3):
             blank.page.keyboard.press(key)
             at = stepper.timeline.next(at, unit)
@@ -68,10 +80,12 @@ def test_keys_step_by_every_unit_as_the_timeline_does(
     assert blank.problems == []
 
 
-def test_a_click_goes_there_and_chooses_its_request(blank: ViewPage, stepper: StepperView) -> None:
+def test_a_click_goes_there_and_chooses_its_request(
+    blank: ViewPage, run: Run, stepper: StepperView
+) -> None:
     blank.mount(stepper)
     blank.page.locator(NEAR).click(position={"x": 500, "y": 30})
-    assert blank.get("step") != 180
+    assert blank.get("step") != decoding(run)
     assert isinstance(blank.get("selected"), int)
     assert blank.problems == []
 

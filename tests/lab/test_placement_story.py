@@ -9,10 +9,11 @@ import pytest
 from lab.recorded_runs import random_run
 from ninfer_lab.contract.capacity import Axis
 from ninfer_lab.contract.errors import OptionsError
-from ninfer_lab.contract.events import RequestAdmitted
+from ninfer_lab.contract.events import LedgerChanged, RequestAdmitted
 from ninfer_lab.contract.ids import OwnerId
 from ninfer_lab.contract.recording_options import PlacementDetail, RecordingOptions
 from ninfer_lab.contract.target import StageName
+from ninfer_lab.contract.transaction import TransactionPhase
 from ninfer_lab.lab.experiments import two_aliases
 from ninfer_lab.lab.placement_places import FREE, Mark
 from ninfer_lab.lab.placement_story import PlacementStory, story_of, story_of_ledgers
@@ -60,26 +61,57 @@ def test_every_place_in_use_is_marked_and_no_other(
 
 def test_the_ledger_of_every_change_is_a_moment(run: Recording, story: PlacementStory) -> None:
     # spec: W-3, RCD-1
-    ends = [m for m in story.moments if m.stage is None or m.stage == len(m.stages) - 1]
     ledgers = [ledger for _, ledger in run.ledgers()]
-    assert [moment.occupancy for moment in ends] == [ledger.occupancy for ledger in ledgers]
+    assert [moment.occupancy for moment in story.moments] == [
+        ledger.occupancy for ledger in ledgers
+    ]
+    events = [moment.event for moment in story.moments]
+    assert events == sorted(events), "views of one recording are linked by the event"
 
 
-def test_an_admission_is_told_stage_by_stage(run: Recording, story: PlacementStory) -> None:
+def test_a_transition_is_told_stage_by_stage(run: Recording, story: PlacementStory) -> None:
     # spec: W-3, STG-1
-    last = [moment for moment in story.moments if moment.stage is not None]
-    assert last
-    for moment in last:
+    told: Counter[StageName] = Counter()
+    for moment in story.moments:
         event = run.events[moment.event]
-        assert isinstance(event, RequestAdmitted)
-        stage = moment.stages[moment.stage or 0]
-        assert stage.occupancy == moment.occupancy
-        is_end = stage.name is StageName.COMMITTED
-        words = f"request {event.request} becomes active"
-        assert moment.words.startswith(words if is_end else f"stage “{stage.name.value}” before ")
-    told = {moment.stages[moment.stage or 0].name for moment in last}
-    assert told == {StageName.RELEASED, StageName.DESTINATIONS_RESERVED, StageName.COMMITTED}
-    assert any(moment.phase for moment in story.moments), "and copies in flight are seen"
+        if moment.stage is None:
+            continue
+        stage = moment.stages[moment.stage]
+        if isinstance(event, RequestAdmitted):
+            assert stage.name is StageName.COMMITTED
+            assert moment.words.startswith(f"request {event.request} becomes active")
+        elif moment.words.startswith("stage "):
+            assert moment.words.startswith(f"stage “{stage.name.value}” before ")
+            assert isinstance(event, LedgerChanged)
+        told[stage.name] += 1
+    assert told.keys() == set(StageName) - {StageName.NOW}
+    assert {moment.phase for moment in story.moments} >= {
+        TransactionPhase.HOST_RELEASES.value,
+        TransactionPhase.COPY_PREPARATION.value,
+        TransactionPhase.COPIES_IN_FLIGHT.value,
+        TransactionPhase.COPY_PUBLICATION.value,
+    }
+
+
+def test_what_a_demotion_holds_on_the_host_is_seen_place_by_place(
+    run: Recording, story: PlacementStory
+) -> None:  # spec: W-3, CAP-2
+    (arena,) = (panel for panel in story.panels if panel.axis is Axis.HOST_KV)
+    held = [
+        sum(mark.is_held for mark in story.cells_at(step)[arena.first :][: arena.places_count])
+        for step, moment in enumerate(story.moments)
+        if moment.stage is not None
+        and moment.stages[moment.stage].name is StageName.DEMOTION_RESERVED
+    ]
+    assert max(held) > 0
+    granule_bytes = run.facts.options.capacity.host_kv.granule_bytes
+    bytes_ = [
+        moment.occupancy.host_kv.reserved_count
+        for moment in story.moments
+        if moment.stage is not None
+        and moment.stages[moment.stage].name is StageName.DEMOTION_RESERVED
+    ]
+    assert [each * granule_bytes for each in held] == bytes_
 
 
 def test_a_place_is_replayed_and_said_in_words() -> None:  # spec: W-3

@@ -19,6 +19,7 @@ from ninfer_lab.contract.events import (
     TransitionStarted,
 )
 from ninfer_lab.contract.recording_options import PlacementDetail, RecordingOptions
+from ninfer_lab.contract.target import StageName
 from ninfer_lab.lab import worlds
 from ninfer_lab.lab.recording.recording import Recording
 from ninfer_lab.lab.timeline import FOLLOWED_EVERY_EVENTS, Position, Timeline, Unit
@@ -93,18 +94,32 @@ def test_a_cycle_has_at_most_one_forward(timeline: Timeline) -> None:
 def test_stages_are_stepped_with_their_peaks(timeline: Timeline) -> None:  # spec: W-4
     events = timeline.recording.events
     walked_stages = walked(timeline, Unit.STAGE)
+    names = []
     for at in walked_stages:
-        event = events[at.event]
-        assert isinstance(event, RequestAdmitted)
-        assert event.report.winner is not None
-        stage = event.report.winner.stages[at.stage]
-        moment = timeline.moment(at)
-        assert moment.stage == stage
-        assert moment.occupancy == stage.occupancy
-        assert stage.name.value in str(moment)
-    assert max(at.stage for at in walked_stages) > 2
+        event, moment = events[at.event], timeline.moment(at)
+        assert moment.stage is not None
+        assert moment.stage.occupancy == moment.occupancy
+        assert moment.stage.name.value in str(moment)
+        names.append(moment.stage.name)
+        if isinstance(event, RequestAdmitted):
+            assert moment.stage.name is StageName.COMMITTED
+        else:  # the ledger of that very stage
+            assert isinstance(event, LedgerChanged)
+            assert moment.ledger is not None
+            assert moment.ledger.transition is not None
+            assert moment.ledger.transition.stage is moment.stage.name
+    assert set(names) >= {StageName.RELEASED, StageName.DEMOTED, StageName.COMMITTED}
     with pytest.raises(IndexError, match="stage 99"):
         timeline.moment(Position(walked_stages[0].event, 99))
+
+
+def test_without_ledgers_the_stages_of_a_plan_are_stepped_at_its_commit() -> None:  # spec: W-4
+    timeline = Timeline.of(worlds.run("tiny-side-request").recording)
+    on = walked(timeline, Unit.STAGE)
+    plans = [e.report.winner for e in timeline.recording.events if isinstance(e, RequestAdmitted)]
+    planned = [stage for winner in plans if winner is not None for stage in winner.stages]
+    assert [timeline.moment(at).stage for at in on] == planned
+    assert timeline.previous(on[-1], Unit.STAGE) == on[-2]
 
 
 def test_a_jump_tells_what_a_walk_from_the_start_tells(timeline: Timeline) -> None:  # spec: W-4

@@ -13,23 +13,17 @@ from ninfer_lab.lab.transition_trials import Stop, ended, pressed, staged
 IN_FLIGHT, PUBLICATION = TransactionPhase.COPIES_IN_FLIGHT, TransactionPhase.COPY_PUBLICATION
 
 
-def test_every_stage_that_can_be_looked_at_is_as_it_was_proven() -> None:  # spec: STG-1
+def test_every_stage_is_as_it_was_proven() -> None:  # spec: STG-1
     found = staged()
-    proven = {stage.name: stage.occupancy for stage in found.assessment.stages}
-    assert [name for name, _ in found.observed] == [
-        StageName.NOW,
-        StageName.DEMOTION_RESERVED,
-        StageName.DESTINATIONS_RESERVED,
-        StageName.COMMITTED,
-    ]
-    for name, occupancy in found.observed:
-        assert occupancy == proven[name], name
-    assert found.phases == (
-        TransactionPhase.HOST_RELEASES,
-        IN_FLIGHT,
-        PUBLICATION,
-        TransactionPhase.COMMITTED,
-    )
+    assert found.observed == tuple((each.name, each.occupancy) for each in found.assessment.stages)
+    assert dict(zip(StageName, found.phases, strict=True)) == {
+        StageName.NOW: TransactionPhase.HOST_RELEASES,
+        StageName.RELEASED: TransactionPhase.HOST_RELEASES,
+        StageName.DEMOTION_RESERVED: TransactionPhase.COPY_PREPARATION,
+        StageName.DEMOTED: IN_FLIGHT,
+        StageName.DESTINATIONS_RESERVED: PUBLICATION,
+        StageName.COMMITTED: TransactionPhase.COMMITTED,
+    }
 
 
 def test_without_its_victims_the_request_does_not_fit() -> None:

@@ -114,11 +114,13 @@ export function promisedCells(marks, panel, wanted) {
   return found;
 }
 
-/** The first moment of every admission: where a stage is told and none was one before it. */
-export function admissionStarts(stageOf) {
-  const starts = [];
-  stageOf.forEach((stage, step) => {
-    if (stage !== null && (step === 0 || stageOf[step - 1] === null || stageOf[step - 1] >= stage)) starts.push(step);
-  });
-  return starts;
+/** The first moment of every admission: no stage stands before it, or the end of another plan, or a
+ * later stage of one that was given up. */
+export function admissionStarts({ stage, admission, stages }) {
+  const isFirst = (step) => {
+    if (step === 0 || stage[step - 1] === null) return true;
+    const last = stages[admission[step - 1]].length - 1;
+    return stage[step - 1] === last || stage[step - 1] > stage[step];
+  };
+  return [...stage.keys()].filter((step) => stage[step] !== null && isFirst(step));
 }

@@ -27,7 +27,7 @@ function build(life) {
   const legend = element("div", { class: "nl-legend" });
   const stages = element("div", { class: "nl-told", style: "max-height:none" });
   const count = model.get("steps_count");
-  const starts = admissionStarts(facts.stage);
+  const starts = admissionStarts(facts);
   const steps = stepBar(life, { label: "moments of the run", words: (step) => momentWords(view, step, count) });
 
   const paint = () => {

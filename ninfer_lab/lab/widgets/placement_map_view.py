@@ -15,15 +15,13 @@ import traitlets
 from ninfer_lab.contract.capacity import Axis
 from ninfer_lab.contract.options import ResolvedOptions
 from ninfer_lab.contract.placement import LedgerSnapshot
-from ninfer_lab.contract.target import Stage, StageName
 from ninfer_lab.lab import palette
 from ninfer_lab.lab.moment_figures import placement_moment
 from ninfer_lab.lab.picture import Picture
 from ninfer_lab.lab.placement_story import PlacementStory, story_of, story_of_ledgers
 from ninfer_lab.lab.recording.recording import Recording
+from ninfer_lab.lab.stage_columns import stage_columns, uses_column
 from ninfer_lab.lab.widgets.live_view import Column, LiveView, module_text
-
-_STAGES = tuple(StageName)
 
 
 class PlacementMapView(LiveView):
@@ -59,10 +57,12 @@ class PlacementMapView(LiveView):
         else:
             assert options is not None, "ledgers do not say how the Host arena is divided"
             self.story = story_of_ledgers(subject, options.capacity, name)
-        last = len(self.story.moments) - 1
+        moments = self.story.moments
+        last = len(moments) - 1
+        stage_uses, plans = stage_columns([m.stages for m in moments], [m.stage for m in moments])
         super().__init__(
-            columns=_columns(self.story),
-            facts=_facts(self.story),
+            columns={**_columns(self.story), "stage_uses": stage_uses},
+            facts={**_facts(self.story), **plans},
             steps_count=last + 1,
             step=last,
         )
@@ -84,7 +84,6 @@ class PlacementMapView(LiveView):
 
 
 def _facts(story: PlacementStory) -> dict[str, Any]:
-    admissions = _admissions(story)
     return {
         "name": story.name,
         "panels": [
@@ -103,20 +102,10 @@ def _facts(story: PlacementStory) -> dict[str, Any]:
         "marks": [[m.holders, m.words, int(m.is_held), int(m.is_pinned)] for m in story.marks],
         "words": [moment.words for moment in story.moments],
         "phases": [moment.phase for moment in story.moments],
-        "admission": [admissions.get(moment.stages) for moment in story.moments],
-        "stage": [moment.stage for moment in story.moments],
-        "stages": [[_STAGES.index(stage.name) for stage in stages] for stages in admissions],
-        "stage_names": [name.value for name in StageName],
         "reserved_colour": palette.RESERVED_COLOUR,
         "allocated_colour": palette.ALLOCATED_COLOUR,
         "capacity_colour": palette.CAPACITY_COLOUR,
     }
-
-
-def _admissions(story: PlacementStory) -> dict[tuple[Stage, ...], int]:
-    """The stages of each admission once, with its number; equal ones are one."""
-    told = dict.fromkeys(moment.stages for moment in story.moments if moment.stages)
-    return {stages: i for i, stages in enumerate(told)}
 
 
 def _columns(story: PlacementStory) -> dict[str, Column]:
@@ -124,26 +113,11 @@ def _columns(story: PlacementStory) -> dict[str, Column]:
     moments = story.moments
     starts = np.cumsum([0, *(len(moment.changes) for moment in moments)])
     changes = np.array([each for m in moments for each in m.changes], np.int32).reshape(-1, 2)
-    occupancies = [m.occupancy for m in moments]
-    staged = [stage.occupancy for stages in _admissions(story) for stage in stages]
     return {
         "start": starts.astype(np.int32),
         "cell": np.ascontiguousarray(changes[:, 0]),
         "mark": np.ascontiguousarray(changes[:, 1]),
         "event": np.array([m.event for m in moments], np.int32),
         "at_ns": np.array([m.at_ns for m in moments], np.float64),
-        "uses": _uses(occupancies),
-        "stage_uses": _uses(staged),
+        "uses": uses_column(m.occupancy for m in moments),
     }
-
-
-def _uses(occupancies: Sequence[Any]) -> Column:
-    """Allocated, reserved and capacity of every axis."""
-    return np.array(
-        [
-            (use.allocated_count, use.reserved_count, use.capacity_count)
-            for occupancy in occupancies
-            for use in occupancy.axes
-        ],
-        np.float64,
-    ).ravel()

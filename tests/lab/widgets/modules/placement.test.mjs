@@ -67,5 +67,9 @@ test("what is promised is shown on free places only", () => {
 });
 
 test("an admission begins where its first stage is told", () => {
-  assert.deepEqual(admissionStarts([null, 1, 2, 3, 1, 3, null, 3, 3]), [1, 4, 7, 8]);
+  const starts = (stage) => admissionStarts({ stage, admission: stage.map(() => 0), stages: [[0, 1, 2, 3]] });
+  assert.deepEqual(starts([null, 1, 2, 3, 1, 3]), [1, 4], "the end of one, then the next");
+  assert.deepEqual(starts([1, 1, 2, 2, 3, null, 1]), [0, 6], "beside copies in flight much else is told");
+  assert.deepEqual(starts([3, 3, null]), [0, 1], "a design that tells the ends alone");
+  assert.deepEqual(starts([1, 2, 1, 3]), [0, 2], "the first was given up between two stages");
 });
