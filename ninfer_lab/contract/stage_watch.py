@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
-StageWatch = Callable[[], None]
+from ninfer_lab.contract.target import StageName
+
+StageWatch = Callable[[StageName], None]
 """Called where a stage has been reached and nothing of the next has begun. Only looks."""
 
 
-def unwatched() -> None:
+def unwatched(stage: StageName) -> None:
     """Nobody looks."""
 
 

@@ -63,7 +63,7 @@ class Narrator:
         self._options = options
         self.recorder = Recorder(options, lambda: controller.describe().ledger)
         if isinstance(controller, StagedDesign):
-            controller.watch_stages(lambda: self.recorder.look(clock.now_ns()))
+            controller.watch_stages(lambda _: self.recorder.look(clock.now_ns()))
 
     def tells_targets(self, request: Request) -> bool:
         """Whether every target that is looked at for it will be kept."""

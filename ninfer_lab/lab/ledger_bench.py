@@ -33,7 +33,7 @@ from ninfer_lab.contract.planned_capture import CaptureTerms, PlannedCapture
 from ninfer_lab.contract.prompt import RAW_TOKENS, PreparedPrompt, PromptIdentity, PromptModality
 from ninfer_lab.contract.result import Committed, ResourceResult, SequenceEnd
 from ninfer_lab.contract.sampling import Sampling
-from ninfer_lab.contract.target import Assessment, OwnerOutcome, TargetSketch
+from ninfer_lab.contract.target import Assessment, OwnerOutcome, StageName, TargetSketch
 from ninfer_lab.contract.token_span import TokenSpan
 from ninfer_lab.contract.transaction import TransactionHandle
 from ninfer_lab.contract.work import Draw, ForwardPhase, ForwardRow, ForwardStep
@@ -363,10 +363,8 @@ class LedgerBench:
                 del self._refs[result.consumed.ref.id]
             self._running[result.handle.lane] = result
 
-    def _staged(self) -> None:
-        transition = self.ledger.transition
-        assert transition is not None, "a stage is one of a transition's"
-        self._look(f"stage “{transition.stage.value}”")
+    def _staged(self, stage: StageName) -> None:
+        self._look(f"stage “{stage.value}”")
 
     def _look(self, done: str) -> None:
         now = self._picture()

@@ -94,7 +94,6 @@ class Program:
         return self._resource_revision
 
     def watch_stages(self, watch: StageWatch) -> None:
-        """From now on `watch` is called at every stage of every transition."""
         self._watch = watch
 
     # ── candidates and targets: reading only ────────────────────────────────────────────────────

@@ -17,6 +17,7 @@ from laws.pictures import (
 from ninfer_lab.contract.cache_controller import ControllerSnapshot
 from ninfer_lab.contract.capacity import Axis, KvPool
 from ninfer_lab.contract.ids import (
+    HostGranuleId,
     HostSlotId,
     PageId,
     StateSlotId,
@@ -105,6 +106,11 @@ BROKEN_CONTENTS: list[tuple[str, str, Break]] = [
         "HostPagesLieApart",
         "a page beyond the end of the arena",
         lambda: with_page(SOUND, MAIN, 0, (10, 37)),
+    ),
+    (
+        "HostPagesLieApart",
+        "what is held for a demotion lies in a stored extent",
+        lambda: with_transition(IN_FLIGHT, host_granules=tuple(map(HostGranuleId, range(4, 9)))),
     ),
     # ── occupancy ───────────────────────────────────────────────────────────────────────────────
     *(("OccupancyIsCounted", f"{axis.value}: one too many", one_too_many(axis)) for axis in Axis),

@@ -15,3 +15,4 @@ def test_a_whole_run_is_lawful_step_by_step() -> None:
         check_laws(world.snapshot, options, before)
         before = world.snapshot
     assert world.controller.checks_count > 200
+    assert world.controller.proved_count >= 10

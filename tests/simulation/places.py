@@ -63,6 +63,7 @@ def visited(story: Story) -> Places:
     seen[f"{options.max_concurrency} lanes"] += 1
     seen["backend pool"] += len(options.capacity.pools) - 1
     seen["lease of another window"] += story.world.controller.leases_count
+    seen["stage as proved"] += story.world.controller.proved_count
     longest = {told.request: told.output for told in story.told}
     waiting: set[RequestId] = set()
     starts: dict[RequestId, int] = {}

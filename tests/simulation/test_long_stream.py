@@ -64,6 +64,7 @@ WANTED = (
     "backend pool",
     "batch",
     "forward beside a transition",
+    "stage as proved",
 )
 SELDOM = (
     ReusePath.PRIVATE_LONG_ANCHOR,

@@ -33,6 +33,7 @@ from ninfer_lab.contract.session_snapshot import (
 )
 from ninfer_lab.contract.shared_report import SharedCaptureTold
 from ninfer_lab.contract.stage_watch import StagedDesign, StageWatch, unwatched
+from ninfer_lab.contract.target import StageName
 from ninfer_lab.contract.work import Cut
 from ninfer_lab.lab.laws import Law, check_laws
 from simulation.content_machine import ContentMachine
@@ -58,7 +59,7 @@ class WatchedController:
 
     Attributes:
         leases_count: Windows of growth that were reserved after the first (ACT-4).
-        stages_count: Stages of transitions that were reached.
+        proved_count: Stages of admissions that were reached, each as its plan had proved it.
     """
 
     def __init__(
@@ -79,7 +80,8 @@ class WatchedController:
         self._begun: AdmissionRequest | None = None
         self._is_open = False
         self.checks_count = 0
-        self.stages_count = 0
+        self.proved_count = 0
+        self._passed: list[tuple[StageName, Occupancy]] = []
         self._told_stage: StageWatch = unwatched
         if isinstance(design, StagedDesign):
             design.watch_stages(self._staged)
@@ -90,8 +92,10 @@ class WatchedController:
 
     def admit(self, request: AdmissionRequest) -> Admission:
         before = self._seen
+        self._passed.clear()
         admission = self._design.admit(request)
         self._begun, self._is_open = request, isinstance(admission, NeedsTransfer)
+        self._compare_stages(admission)
         if isinstance(admission, Admitted):
             self._admitted(request, admission)
         self._look()
@@ -103,6 +107,7 @@ class WatchedController:
     def poll(self) -> Admitted | AdmissionAborted | SharedCaptureTold | None:
         ended = self._design.poll()
         self._is_open = self._is_open and ended is None
+        self._compare_stages(ended)
         if isinstance(ended, Admitted):
             assert self._begun is not None
             self._admitted(self._begun, ended)
@@ -200,11 +205,31 @@ class WatchedController:
     def watch_stages(self, watch: StageWatch) -> None:
         self._told_stage = watch
 
-    def _staged(self) -> None:
+    def _staged(self, stage: StageName) -> None:
         """Every law holds in the middle of a transition, too, wherever a stage has been reached."""
-        self.stages_count += 1
         self._look()
-        self._told_stage()
+        self._passed.append((stage, self._design.occupancy()))
+        self._told_stage(stage)
+
+    def _compare_stages(self, answer: Admission | SharedCaptureTold | None) -> None:
+        """What an admission used at each stage is what its plan had proved (STG-1).
+
+        Beside copies in flight active requests map what was promised to them, so that what is used
+        is compared, not what of it is allocated. Captures that follow at once are not its own.
+        """
+        if not isinstance(answer, Admitted | AdmissionAborted) or answer.report.winner is None:
+            return
+        planned = {each.name: each.occupancy for each in answer.report.winner.stages}
+        for ordinal, (stage, occupancy) in enumerate(self._passed):
+            if ordinal and stage is StageName.RELEASED:
+                break
+            found, proved = (
+                [use.used_count for use in of.axes] for of in (occupancy, planned[stage])
+            )
+            if found != proved:
+                raise InvariantBroken("STG-1", f"“{stage.value}” uses {found}, proved {proved}")
+            self.proved_count += 1
+        self._passed.clear()
 
     def _look(self) -> None:
         if self._watch is Watch.EVERY_CALL:

@@ -136,7 +136,7 @@ class RunningTransition(ABC, Generic[Result]):
     def _reached(self, stage: StageName) -> None:
         """What the ledger shows now is this stage, whole (STG-1)."""
         self.stage = stage
-        self._watch()
+        self._watch(stage)
 
     def _stable_boundary(self) -> None:
         """Where cancellation is taken."""
