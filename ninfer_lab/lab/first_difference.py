@@ -23,7 +23,7 @@ from ninfer_lab.contract.events import (
     TransitionEnded,
     TransitionStarted,
 )
-from ninfer_lab.lab.moment import said
+from ninfer_lab.lab.explain import headline
 from ninfer_lab.lab.recording.recording import Recording
 
 
@@ -43,7 +43,7 @@ class Difference:
 
     def __str__(self) -> str:
         mine, theirs = (
-            "nothing more" if event is None else f"event {ordinal:,}, {said(event)}"
+            "nothing more" if event is None else f"event {ordinal:,}, {headline(event)}"
             for ordinal, event in zip(self.ordinals, self.events, strict=True)
         )
         what = f" ({', '.join(self.fields)})" if self.fields else ""

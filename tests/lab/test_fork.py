@@ -150,7 +150,7 @@ def test_what_cannot_be_forked_is_refused(run: Run) -> None:
 
 def test_a_fork_shows_itself(run: Run) -> None:  # spec: W-6
     fork = fork_here(run, HALF, changes_of(run)["forward"])
-    assert "first difference event 188, a forward (decode) of 1 tokens for request 8" in str(fork)
+    assert "first difference event 188, decode forward of 1 token for request 8" in str(fork)
     assert "<th" in fork._repr_html_()
     assert fork.beside.columns[0] == "request"
     assert len(fork.beside) == 15
