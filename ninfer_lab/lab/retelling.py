@@ -45,7 +45,7 @@ def run_again(recording: Recording, world: World | None = None) -> Run:
     if difference is not None:
         raise RecordingError(
             _name(recording),
-            found=f"its world told again says otherwise: {difference}",
+            found=f"its world told again says otherwise (recorded — again): {difference}",
             legal="events that come out again; those of a fork, of a run with faults, of a changed"
             f" world or of another version need not ({_versions(recording.facts)}): {_DO}",
         )
@@ -75,7 +75,9 @@ def _order(recording: Recording, world: World | None) -> _Order:
     facts, what = recording.facts, _name(recording)
     telling = facts.telling
     if telling is None:
-        legal = "one of a world (`worlds.run(...)`); of a served engine or a trace it is stepped"
+        legal = (
+            "that of a world (`worlds.run(...)`); a served engine's or a trace's is only stepped"
+        )
         raise RecordingError(what, found="no world that was told", legal=legal)
     if telling.machine is not Machine.SIMULATED:
         legal = f"{Machine.SIMULATED.value}, where a run follows from its world"
