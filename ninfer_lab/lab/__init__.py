@@ -82,6 +82,8 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.kernel_study.study import KernelStudy as KernelStudy
     from ninfer_lab.lab.ledger_bench import LedgerBench as LedgerBench
     from ninfer_lab.lab.live_recording import recorded as recorded
+    from ninfer_lab.lab.recording.recording import Recording as Recording
+    from ninfer_lab.lab.retelling import run_again as run_again
     from ninfer_lab.lab.serving import open_engine as open_engine
     from ninfer_lab.lab.serving import tiny_checkpoint as tiny_checkpoint
     from ninfer_lab.lab.timeline import Timeline as Timeline
@@ -126,6 +128,7 @@ _HOME_OF_NAME = {
     "Numerics": "contract.numerics",
     "PlacementMapView": "lab.widgets.placement_map_view",
     "PressureLaddersView": "lab.widgets.pressure_ladders_view",
+    "Recording": "lab.recording.recording",
     "RequestOptions": "contract.options",
     "ReusePath": "contract.candidate",
     "RowStart": "policies.row_ledger",
@@ -167,6 +170,7 @@ _HOME_OF_NAME = {
     "replay": "lab.traces.replay",
     "reuse_by_draw": "lab.eight_prefixes_study",
     "reuse_table": "lab.eight_prefixes_tables",
+    "run_again": "lab.retelling",
     "run_turns": "lab.eight_prefixes_study",
     "sharing_nothing": "lab.eight_prefixes_study",
     "study_beliefs": "lab.calibration.belief_decisions",
@@ -227,6 +231,7 @@ __all__ = [
     "Numerics",
     "PlacementMapView",
     "PressureLaddersView",
+    "Recording",
     "RequestOptions",
     "ReusePath",
     "RowStart",
@@ -283,6 +288,7 @@ __all__ = [
     "replay",
     "reuse_by_draw",
     "reuse_table",
+    "run_again",
     "run_turns",
     "sharing_nothing",
     "side_request_donts",

@@ -49,6 +49,11 @@ DESIGNS: Mapping[str, ControllerFactory] = MappingProxyType(
 """Everything that can be named; a policy of one's own is handed over as it is."""
 
 
+def name_of(design: ControllerFactory) -> str | None:
+    """Its name here; `None` for a policy of one's own."""
+    return next((name for name, each in DESIGNS.items() if each == design), None)
+
+
 def named(name: str) -> ControllerFactory:
     """A design by its name.
 

@@ -23,8 +23,11 @@ from ninfer_lab.contract.events import (
     TransitionEnded,
     TransitionStarted,
 )
-from ninfer_lab.lab.moment import said
+from ninfer_lab.lab.explain import headline
 from ninfer_lab.lab.recording.recording import Recording
+
+_Place = tuple[int | None, Event | None]
+"""An event and its ordinal; neither where there is nothing more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +46,7 @@ class Difference:
 
     def __str__(self) -> str:
         mine, theirs = (
-            "nothing more" if event is None else f"event {ordinal:,}, {said(event)}"
+            "nothing more" if event is None else f"event {ordinal:,}, {headline(event)}"
             for ordinal, event in zip(self.ordinals, self.events, strict=True)
         )
         what = f" ({', '.join(self.fields)})" if self.fields else ""
@@ -60,27 +63,30 @@ def first_difference(one: Recording, other: Recording) -> Difference | None:
         return None
     mine, theirs = _spoken(one, first), _spoken(other, first)
     if mine[1] == theirs[1]:
-        mine, theirs = (first, one.events[first]), (first, other.events[first])
+        mine, theirs = _at(one, first), _at(other, first)
     return _difference(mine, theirs)
 
 
-def _spoken(recording: Recording, ordinal: int) -> tuple[int | None, Event | None]:
+def _spoken(recording: Recording, ordinal: int) -> _Place:
     """From there the first event that is no change of the ledger."""
     events = recording.events
-    for i in range(ordinal, len(events)):
-        if not isinstance(events[i], LedgerChanged):
-            return i, events[i]
-    return None, None
+    spoken = (i for i in range(ordinal, len(events)) if not isinstance(events[i], LedgerChanged))
+    return _at(recording, next(spoken, None))
+
+
+def _at(recording: Recording, ordinal: int | None) -> _Place:
+    """The event there; a recording may have ended before."""
+    if ordinal is None or ordinal >= len(recording.events):
+        return None, None
+    return ordinal, recording.events[ordinal]
 
 
 def first_decision(one: Recording, other: Recording) -> Difference | None:
     """The first decisions that are not equal, whatever they took and wherever they lay."""
     for mine, theirs in zip_longest(_decisions(one), _decisions(other)):
         if mine is None or theirs is None or mine[1] != theirs[1]:
-            nothing = (None, None)
-            first = nothing if mine is None else (mine[0], one.events[mine[0]])
-            second = nothing if theirs is None else (theirs[0], other.events[theirs[0]])
-            return _difference(first, second)
+            first, second = mine and mine[0], theirs and theirs[0]
+            return _difference(_at(one, first), _at(other, second))
     return None
 
 
@@ -117,22 +123,13 @@ def _decided(event: Event) -> tuple[object, ...] | None:
             return None
 
 
-def _difference(
-    mine: tuple[int | None, Event | None], theirs: tuple[int | None, Event | None]
-) -> Difference:
+def _difference(mine: _Place, theirs: _Place) -> Difference:
     fields: tuple[str, ...] = ()
     if mine[1] is not None and type(mine[1]) is type(theirs[1]):
         fields = tuple(
             name for name in _names(mine[1]) if getattr(mine[1], name) != getattr(theirs[1], name)
         )
-    return Difference(
-        ordinals=(
-            None if mine[1] is None else mine[0],
-            None if theirs[1] is None else theirs[0],
-        ),
-        events=(mine[1], theirs[1]),
-        fields=fields,
-    )
+    return Difference(ordinals=(mine[0], theirs[0]), events=(mine[1], theirs[1]), fields=fields)
 
 
 def _names(event: Event) -> tuple[str, ...]:

@@ -2,7 +2,8 @@
 
 Owns *fork here*: the same world told again to a fresh engine, the real one, with something changed
 from an event on, and the first difference of the two recordings. In virtual time a run follows from
-its world, so that everything before the event comes out again, which is checked. Another capacity
+its world, so that everything before the event comes out again, which is checked; so a recording
+that was loaded is forked like its run, once it has been told again (`retelling`). Another capacity
 or design cannot begin in the middle: it is a whole run beside the old one, aligned by what was
 decided for each request, and the fork says which of the two it is.
 """
@@ -21,6 +22,7 @@ from ninfer_lab.contract.ids import RequestId
 from ninfer_lab.lab import worlds
 from ninfer_lab.lab.changes import (
     Change,
+    Faults,
     OtherDesign,
     OtherOptions,
     Switch,
@@ -29,9 +31,11 @@ from ninfer_lab.lab.changes import (
     world_with,
 )
 from ninfer_lab.lab.first_difference import Difference, first_decision, first_difference
+from ninfer_lab.lab.machines import Machine
 from ninfer_lab.lab.named_lines import NamedLines
 from ninfer_lab.lab.recording.recording import Recording
-from ninfer_lab.lab.world import Machine, Run
+from ninfer_lab.lab.retelling import run_again
+from ninfer_lab.lab.world import Run
 
 
 class ForkKind(Enum):
@@ -75,17 +79,17 @@ class Fork(NamedLines):
     @property
     def lines(self) -> tuple[tuple[str, str], ...]:
         """Names and words, in reading order."""
-        differs = self.beside.filter(
-            pl.col("prefix_cache_hit_tokens").ne_missing(pl.col("prefix_cache_hit_tokens forked"))
-        )
         rows = [
             ("fork", f"{self.original.facts.world}, at event {self.asked_event:,}"),
             ("kind", self.kind.value),
-            ("changed", "; ".join(map(str, self.changes))),
+            ("changed", "; ".join(map(str, self.changes)) or "nothing"),
             ("may differ", f"from event {self.first_event:,} on"),
         ]
         if self.difference is None:
             return (*rows, ("first difference", "none"))
+        differs = self.beside.filter(
+            pl.col("prefix_cache_hit_tokens").ne_missing(pl.col("prefix_cache_hit_tokens forked"))
+        )
         return (
             *rows,
             ("first difference", str(self.difference)),
@@ -93,20 +97,23 @@ class Fork(NamedLines):
         )
 
 
-def fork_here(run: Run, event: int, *changes: Change) -> Fork:
+def fork_here(subject: Run | Recording, event: int, *changes: Change) -> Fork:
     """Runs a world again, otherwise from an event on.
 
     Args:
-        run: In virtual time, with all its events retained.
+        subject: A run in virtual time, or the recording of one, which is told again first
+            (`retelling`); with all its events retained.
         event: Ordinal in its recording: events before it stand.
         changes: What is otherwise; with none the run comes out again.
 
     Raises:
-        OptionsError: No such event; a run in wall time, or with lost events, which cannot be told
-            again; options that cannot hold one request.
+        OptionsError: No such event; a run on real tensors, or with lost events, which cannot be
+            told again; changes that contradict each other; options that cannot hold one request.
+        RecordingError: A recording whose world is not there, or comes out otherwise.
         InvariantBroken: What stands before the event did not come out again.
     """
-    _require(run, event, changes)
+    _require(subject, event, changes)
+    run = run_again(subject) if isinstance(subject, Recording) else subject
     whole = any(isinstance(change, OtherOptions | OtherDesign) for change in changes)
     told_before = run.events[:event]
     switch = Switch(at=0, at_ns=0)
@@ -120,7 +127,8 @@ def fork_here(run: Run, event: int, *changes: Change) -> Fork:
         meddling=meddling_with(changes, switch),
     )
     first_event = 0 if whole else _first_event(switch, again)
-    original, forked = run.recording, again.recording
+    original = subject if isinstance(subject, Recording) else subject.recording
+    forked = again.recording
     if original.events[:first_event] != forked.events[:first_event]:
         raise InvariantBroken("RCD-2", f"events before {first_event} did not come out again")
     return Fork(
@@ -139,21 +147,28 @@ def _first_event(switch: Switch, again: Run) -> int:
     return len(again.events) if switch.turned_at is None else switch.turned_at
 
 
-def _require(run: Run, event: int, changes: tuple[Change, ...]) -> None:
-    if run.machine is not Machine.SIMULATED:
+def _require(subject: Run | Recording, event: int, changes: tuple[Change, ...]) -> None:
+    if isinstance(subject, Run) and subject.machine is not Machine.SIMULATED:
         legal = f"{Machine.SIMULATED.value}, where a run follows from its world"
-        raise OptionsError("machine", found=run.machine.value, legal=legal)
-    if run.lost_events_count:
-        found = f"{run.lost_events_count:,} events lost"
+        raise OptionsError("machine", found=subject.machine.value, legal=legal)
+    if subject.lost_events_count:
+        found = f"{subject.lost_events_count:,} events lost"
         raise OptionsError("recording", found=found, legal="a run with all its events retained")
-    if not 0 <= event < len(run.events):
-        raise OptionsError("event", found=event, legal=f"0 <= event < {len(run.events)}")
+    if not 0 <= event < len(subject.events):
+        raise OptionsError("event", found=event, legal=f"0 <= event < {len(subject.events)}")
     for change in changes:
+        if not isinstance(change, Faults | TakenBack) and _alike(change, changes) > 1:
+            found = f"{_alike(change, changes)} of {type(change).__name__}"
+            raise OptionsError("changes", found=found, legal="one, for two contradict each other")
         if isinstance(change, TakenBack):
-            there = _there(run.events[:event])
+            there = _there(subject.events[:event])
             if change.request not in there:
                 legal = ", ".join(map(str, there)) or "one that waits or runs there; none does"
                 raise OptionsError("request to take back", found=change.request, legal=legal)
+
+
+def _alike(change: Change, changes: Sequence[Change]) -> int:
+    return sum(type(each) is type(change) for each in changes)
 
 
 def _there(events: Sequence[Event]) -> tuple[RequestId, ...]:

@@ -1,6 +1,7 @@
 """What has an engine that is still served said so far?
 
-Owns the few words for it; a recording of a world is made by whoever runs the world.
+Owns the few words for it; a recording of a world is made by whoever runs the world. A served engine
+was told no world, so that its recording is stepped and not forked.
 """
 
 from __future__ import annotations

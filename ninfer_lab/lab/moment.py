@@ -12,22 +12,18 @@ from dataclasses import dataclass, field, replace
 from ninfer_lab.contract.candidate import ReusePath
 from ninfer_lab.contract.capacity import AxisUse, Occupancy
 from ninfer_lab.contract.events import (
-    CaptureTried,
     Event,
     ForwardRan,
-    LedgerChanged,
-    OwnerPublished,
     RequestAdmitted,
-    RequestBlocked,
     RequestFinished,
     RequestSubmitted,
-    SharedCaptureEnded,
     TransitionEnded,
     TransitionStarted,
 )
 from ninfer_lab.contract.ids import LaneId, RequestId
 from ninfer_lab.contract.placement import LedgerSnapshot
 from ninfer_lab.contract.target import Stage
+from ninfer_lab.lab.explain import headline
 from ninfer_lab.lab.named_lines import NamedLines
 
 
@@ -157,7 +153,7 @@ class Moment(NamedLines):
         following = self.following
         open_one = following.transition
         lines = [
-            ("event", f"{self.event:,} at {self.told.at_ns / 1e6:,.3f} ms: {said(self.told)}"),
+            ("event", f"{self.event:,} at {self.told.at_ns / 1e6:,.3f} ms: {headline(self.told)}"),
             ("waiting", ", ".join(f"request {each}" for each in following.waiting) or "nobody"),
             ("running", "; ".join(map(str, following.running)) or "nobody"),
             ("ended", f"{following.finished_count:,}"),
@@ -176,52 +172,3 @@ class Moment(NamedLines):
 def _use(use: AxisUse) -> str:
     held = f" + {use.reserved_count:,} promised" if use.reserved_count else ""
     return f"{use.axis.value} {use.allocated_count:,}{held} of {use.capacity_count:,}"
-
-
-def said(event: Event) -> str:
-    """An event in a few words."""
-    match event:
-        case RequestSubmitted():
-            return f"request {event.request} came, {event.prompt_tokens:,} tokens"
-        case RequestBlocked():
-            return f"request {event.request} stays in the queue: {event.reason}"
-        case TransitionStarted():
-            return f"copies begin for request {event.request}: {event.path.value}"
-        case TransitionEnded():
-            return f"the transition for request {event.request} ended: {event.ending.value}"
-        case RequestAdmitted():
-            return _admission(event)
-        case ForwardRan():
-            tokens = sum(row.end_tokens - row.start_tokens for row in event.rows)
-            who = ", ".join(str(row.request) for row in event.rows)
-            return f"a forward ({event.phase.value}) of {tokens:,} tokens for request {who}"
-        case CaptureTried():
-            result = event.result
-            where = f"request {event.request} at {result.frontier_tokens:,}"
-            shared = "" if result.shared is None else f"; {result.shared}"
-            return f"a checkpoint of {where}: {result.outcome.value}{shared}"
-        case SharedCaptureEnded():
-            return f"{event.told}, for request {event.request}"
-        case OwnerPublished():
-            kept = len(event.checkpoints)
-            who = (
-                "a session comes in as"
-                if event.request is None
-                else f"request {event.request} leaves"
-            )
-            return f"{who} owner {event.owner}, {kept} checkpoints"
-        case RequestFinished():
-            return (
-                f"request {event.request} ended ({event.finish_reason.value}):"
-                f" {event.prefix_cache_hit_tokens:,} of {event.prompt_tokens:,} tokens reused"
-            )
-        case LedgerChanged():
-            return "the ledger changed" + (" (told from nothing)" if event.is_keyframe else "")
-
-
-def _admission(event: RequestAdmitted) -> str:
-    gone = f", owners {', '.join(map(str, event.evicted))} go" if event.evicted else ""
-    return (
-        f"request {event.request} is admitted: {event.path.value} ({event.state.value}),"
-        f" {event.reuse_tokens:,} tokens reused{gone}"
-    )

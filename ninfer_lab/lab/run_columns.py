@@ -7,7 +7,7 @@ sends them to the browser, and its paper form reads the same. Draws nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,42 +15,20 @@ import numpy.typing as npt
 
 from ninfer_lab.contract.capacity import Axis, Occupancy
 from ninfer_lab.contract.events import (
-    CaptureTried,
     Event,
     ForwardRan,
     LedgerChanged,
-    OwnerPublished,
     RequestAdmitted,
-    RequestBlocked,
     RequestFinished,
     RequestSubmitted,
-    SharedCaptureEnded,
-    TransitionEnded,
-    TransitionStarted,
 )
 from ninfer_lab.contract.work import ForwardPhase
-from ninfer_lab.lab.moment import said
+from ninfer_lab.lab.explain import KINDS, headline
 from ninfer_lab.lab.stage_columns import stage_columns, uses_column
 from ninfer_lab.lab.timeline import Timeline, Unit
 
 Column = npt.NDArray[Any]
 
-KINDS: Mapping[type, str] = {
-    LedgerChanged: "the ledger changed",
-    RequestSubmitted: "a request came",
-    RequestBlocked: "it stays in the queue",
-    TransitionStarted: "copies begin",
-    TransitionEnded: "copies end",
-    RequestAdmitted: "admitted",
-    ForwardRan: "a forward",
-    CaptureTried: "a checkpoint is wanted",
-    SharedCaptureEnded: "a shared prefix is done",
-    OwnerPublished: "an owner is left behind",
-    RequestFinished: "a request ended",
-}
-"""What happens, in the order in which it mostly does."""
-
-KIND_OF_FORWARD = tuple(KINDS).index(ForwardRan)
 NEVER = -1
 """Where something did not happen."""
 
@@ -63,7 +41,7 @@ def run_columns(timeline: Timeline) -> tuple[dict[str, Column], dict[str, Any]]:
     events = timeline.recording.events
     words: dict[str, int] = {}
     kinds = list(KINDS)
-    said_of = [words.setdefault(said(event), len(words)) for event in events]
+    said_of = [words.setdefault(headline(event), len(words)) for event in events]
     columns: dict[str, Column] = {
         "kind": np.array([kinds.index(type(event)) for event in events], np.uint8),
         "at_ns": np.array([event.at_ns for event in events], np.float64),

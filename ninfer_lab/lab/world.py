@@ -12,7 +12,6 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import Enum
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +23,9 @@ from ninfer_lab.contract.numerics import ModelDtype
 from ninfer_lab.contract.recording_options import RecordingOptions
 from ninfer_lab.cost.machine_cost_model import MachineCostModel
 from ninfer_lab.engine.assembly import ControllerFactory
+from ninfer_lab.lab import designs
+from ninfer_lab.lab.machines import Machine
+from ninfer_lab.lab.recording.run_facts import RunFacts, Telling
 from ninfer_lab.lab.story import Story
 from ninfer_lab.lab.story_client import Told
 from ninfer_lab.models.qwen3_5.config import ModelGeometry
@@ -39,15 +41,7 @@ if TYPE_CHECKING:
     from ninfer_lab.lab.recording.recording import Recording
 
 
-class Machine(Enum):
-    """What a world is run on."""
-
-    SIMULATED = "simulated"
-    """No tensors, virtual time, scripted answers."""
-    TORCH = "torch"
-    """Real tensors, which take the virtual time that the world's truth says."""
-    TORCH_WALL_TIME = "torch-wall-time"
-    """Real tensors, and the time they really take."""
+__all__ = ["Machine", "Run", "World"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +76,27 @@ class World:
             state_image_bytes=state_image_bytes(self.geometry, self.dtype),
         )
 
+    def facts(
+        self, machine: Machine, design: ControllerFactory, recorded: RecordingOptions
+    ) -> RunFacts:
+        """What stands in front of a recording of it, if it is told like that."""
+        device, asked = self.device, self.story.options
+        return RunFacts(
+            world=self.name,
+            seed=None,
+            options=asked.resolve(device.page_bytes, state_image_bytes=device.state_image_bytes),
+            geometry=self.story.setting,
+            prefill_signature=prefill_signature(self.geometry, self.dtype),
+            page_bytes=device.page_bytes,
+            package_version=version("ninfer-lab"),
+            telling=Telling(
+                machine=machine,
+                design=designs.name_of(design),
+                options=asked,
+                recorded=recorded,
+            ),
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
@@ -110,24 +125,18 @@ class Run:
     end_ns: int
 
     @property
+    def facts(self) -> RunFacts:
+        """What one must know to read its events, and to tell its world again."""
+        return self.world.facts(self.machine, self.design, self.recorded)
+
+    @property
     def recording(self) -> Recording:
         """The run as tables, pictures and one file."""
         from ninfer_lab.lab.recording.recording import Recording  # data frames are an extra
-        from ninfer_lab.lab.recording.recording_file import RunFacts
 
-        world = self.world
-        facts = RunFacts(
-            world=world.name,
-            seed=None,
-            options=world.story.options.resolve(
-                world.device.page_bytes, state_image_bytes=world.device.state_image_bytes
-            ),
-            geometry=world.story.setting,
-            prefill_signature=prefill_signature(world.geometry, world.dtype),
-            page_bytes=world.device.page_bytes,
-            package_version=version("ninfer-lab"),
+        return Recording(
+            facts=self.facts, events=self.events, lost_events_count=self.lost_events_count
         )
-        return Recording(facts=facts, events=self.events, lost_events_count=self.lost_events_count)
 
     @property
     def requests(self) -> pl.DataFrame:

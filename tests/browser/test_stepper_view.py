@@ -50,7 +50,7 @@ def test_it_says_what_stands_and_shows_the_fork_below(
 ) -> None:  # spec: W-4, W-5
     blank.mount(stepper, dark=dark)
     words = blank.page.locator(".nl-stepper").inner_text()
-    assert "a forward (decode) of 1 tokens for request 8" in words
+    assert "decode forward of 1 token for request 8" in words
     assert "request 8 in lane 0 at 411 tokens" in words
     assert "forward 0 from there fails" in words
     assert blank.page.locator(".nl-stepper canvas").count() == 3

@@ -143,14 +143,39 @@ def test_what_cannot_be_forked_is_refused(run: Run) -> None:
         fork_here(replace(run, machine=Machine.TORCH), 0)
     with pytest.raises(OptionsError, match="1 events lost"):
         fork_here(replace(run, lost_events_count=1), 0)
+    smaller = OtherOptions(replace(run.world.story.options, device_state_slots=1))
+    with pytest.raises(OptionsError, match="changes: found 2 of OtherOptions; legal: one, for two"):
+        fork_here(run, HALF, smaller, Faults(), smaller)
+    assert fork_here(run, HALF, Faults(), Faults()).difference is None
     other = replace(run, events=(run.events[1], *run.events[1:]))
     with pytest.raises(InvariantBroken, match="did not come out again"):
         fork_here(other, HALF)
 
 
+def test_a_recording_that_ended_before_differs_where_it_ends(run: Run) -> None:
+    whole = run.recording
+    last = max(i for i, event in enumerate(whole.events) if isinstance(event, LedgerChanged))
+    with_it = replace(whole, events=whole.events[: last + 1])
+    before = replace(whole, events=whole.events[:last])
+    assert first_difference(with_it, with_it) is None
+    for one, other, ordinals in (
+        (before, with_it, (None, last)),
+        (with_it, before, (last, None)),
+        (before, whole, (None, last + 1)),
+    ):
+        found = first_difference(one, other)
+        assert found is not None
+        assert found.ordinals == ordinals
+        assert "nothing more" in str(found)
+    decided = first_decision(whole, replace(whole, events=whole.events[:5]))
+    assert decided is not None
+    assert decided.events[1] is None
+
+
 def test_a_fork_shows_itself(run: Run) -> None:  # spec: W-6
     fork = fork_here(run, HALF, changes_of(run)["forward"])
-    assert "first difference event 188, a forward (decode) of 1 tokens for request 8" in str(fork)
+    assert "first difference event 188, decode forward of 1 token for request 8" in str(fork)
     assert "<th" in fork._repr_html_()
     assert fork.beside.columns[0] == "request"
     assert len(fork.beside) == 15
+    assert ("changed", "nothing") in fork_here(run, HALF).lines

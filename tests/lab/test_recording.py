@@ -139,7 +139,7 @@ def rewritten(path: Path, name: str, old: str, new: str) -> None:
         ),
         ("header.json", '"events":', '"events":1', "events.ndjson: found"),
         ("header.json", '"cow_pages"', '"cow_leaves"', "header.json: RequestAdmitted: found field"),
-        ("header.json", "random clients", 'random",5,"', "header.json: : found"),
+        ("header.json", "random clients", 'random",5,"', "header.json: found"),
         (
             "events.ndjson",
             '["RequestSubmitted",[',
@@ -154,6 +154,12 @@ def rewritten(path: Path, name: str, old: str, new: str) -> None:
         ),
         ("events.ndjson", ',"read_write",', ",7,", "RequestSubmitted.mode: found 7"),
         ("events.ndjson", "[", "", "events.ndjson:1: found"),
+        (
+            "events.ndjson",
+            '"d2h",10240,',
+            '"d2h",-10240,',
+            "work.transfers.[]: found {'phase'",
+        ),
     ],
 )
 def test_a_malformed_part_is_named(

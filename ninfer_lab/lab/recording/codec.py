@@ -8,6 +8,7 @@ field by field; a wrong one is named with the way to it. Does not know which val
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -68,6 +69,8 @@ class Codecs:
             return self._union(arguments)
         if origin is tuple and arguments[1:] == (...,):
             return _many(self.of(arguments[0]))
+        if origin is frozenset:
+            return _set(self.of(arguments[0]))
         if origin is tuple:
             return _fixed([self.of(each) for each in arguments])
         if isinstance(wanted, type):
@@ -103,7 +106,7 @@ class Codecs:
                     values[name] = codec.decode(item)
                 except MalformedValue as error:
                     raise _inside(name, error) from error
-            return kind(**values)
+            return _made(kind, values)
 
         return Codec(encode=encode, decode=decode)
 
@@ -203,6 +206,24 @@ def _many(codec: Codec) -> Codec:
     return Codec(encode=encode, decode=decode)
 
 
+def _set(codec: Codec) -> Codec:
+    """Members in ascending order, so that equal sets give equal text."""
+    many = _many(codec)
+
+    def encode(value: object) -> Json:
+        assert isinstance(value, frozenset)
+        return many.encode(tuple(sorted(value)))
+
+    def decode(found: object) -> object:
+        items = many.decode(found)
+        assert isinstance(items, tuple)
+        if any(one >= other for one, other in itertools.pairwise(items)):
+            raise MalformedValue("", found=repr(found)[:80], legal="a list that ascends")
+        return frozenset(items)
+
+    return Codec(encode=encode, decode=decode)
+
+
 def _fixed(codecs: list[Codec]) -> Codec:
     def encode(value: object) -> Json:
         assert isinstance(value, tuple)
@@ -233,6 +254,18 @@ def _list(found: object, length: int) -> list[object]:
     if not isinstance(found, list) or len(found) != length:
         raise MalformedValue("", found=repr(found)[:80], legal=f"a list of {length}")
     return found
+
+
+def _made(kind: type, values: Mapping[str, object]) -> object:
+    """The value, unless its class refuses what was read."""
+    try:
+        made: object = kind(**values)
+    except NinferLabError as error:
+        raise MalformedValue(error.what, found=error.found, legal=error.legal) from error
+    except (AssertionError, ValueError) as error:
+        legal = f"what a {kind.__name__} may hold"
+        raise MalformedValue("", found=repr(dict(values))[:80], legal=legal) from error
+    return made
 
 
 def _inside(name: str, error: MalformedValue) -> MalformedValue:

@@ -22,7 +22,8 @@ from ninfer_lab.contract.placement import LedgerSnapshot
 from ninfer_lab.engine.engine import Engine
 from ninfer_lab.lab import tables
 from ninfer_lab.lab.recording import copies, demand, frames, misses, rebuilt, recording_file
-from ninfer_lab.lab.recording.recording_file import FileContent, RecordingError, RunFacts
+from ninfer_lab.lab.recording.recording_file import FileContent, RecordingError
+from ninfer_lab.lab.recording.run_facts import RunFacts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +53,7 @@ class Recording:
     """A run's events, in order.
 
     Attributes:
-        facts: World, options, versions.
+        facts: World, options, versions, how it was told.
         events: Those that were retained.
         lost_events_count: Older ones that were not; tables then know nothing of them.
     """

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from ninfer_lab.contract.errors import NinferLabError
 from ninfer_lab.contract.events import Event
-from ninfer_lab.contract.options import KvPageBytes, ResolvedOptions
 from ninfer_lab.lab.recording.codec import Codec, Codecs, MalformedValue
+from ninfer_lab.lab.recording.run_facts import RunFacts
 
 FORMAT = "ninfer-lab recording 2"
 _HEADER, _EVENTS = "header.json", "events.ndjson"
@@ -40,29 +40,6 @@ _DAMAGE = (
 
 class RecordingError(NinferLabError):
     """A file that is no recording, a damaged one, or a question it cannot answer."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFacts:
-    """What one must know of a run to read its events.
-
-    Attributes:
-        world: Its name.
-        seed: Of everything random in it.
-        options: The engine's.
-        geometry: Name of the model's geometry.
-        prefill_signature: Names the work of a prefill (COST-5).
-        page_bytes: Of one page of each pool; prices a copy.
-        package_version: Of the package that made the run.
-    """
-
-    world: str
-    seed: int | None
-    options: ResolvedOptions
-    geometry: str | None
-    prefill_signature: str | None
-    page_bytes: KvPageBytes | None
-    package_version: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,9 +165,8 @@ def _naming(where: str) -> Iterator[None]:
     try:
         yield
     except MalformedValue as error:
-        raise RecordingError(
-            f"{where}: {error.what}", found=error.found, legal=error.legal
-        ) from error
+        what = f"{where}: {error.what}" if error.what else where
+        raise RecordingError(what, found=error.found, legal=error.legal) from error
     except json.JSONDecodeError as error:
         raise RecordingError(where, found=str(error), legal="a line of JSON") from error
 

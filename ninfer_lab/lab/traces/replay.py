@@ -95,7 +95,7 @@ class Replay:
     def recording(self) -> Recording:
         """The end of the run as tables, pictures and one file, as far as events were retained."""
         from ninfer_lab.lab.recording.recording import Recording
-        from ninfer_lab.lab.recording.recording_file import RunFacts
+        from ninfer_lab.lab.recording.run_facts import RunFacts
 
         facts = RunFacts(
             world=f"{self.trace.name} on {self.world.name}",

@@ -19,6 +19,7 @@ from ninfer_lab.lab.fork import Fork, fork_here
 from ninfer_lab.lab.moment import Moment
 from ninfer_lab.lab.picture import Picture
 from ninfer_lab.lab.recording.recording import Recording
+from ninfer_lab.lab.retelling import can_run_again, run_again
 from ninfer_lab.lab.run_columns import run_columns
 from ninfer_lab.lab.stepper_figures import MARK_COLOURS, stepped
 from ninfer_lab.lab.timeline import Timeline
@@ -42,10 +43,11 @@ class StepperView(EventView):
     """A run, stepped by event, request, worker cycle, transaction phase and stage.
 
     `step` is the event one stands at, and `event` the same under the name by which views of one
-    recording are linked; `selected` is a request. *Fork here* runs the world again.
+    recording are linked; `selected` is a request. *Fork here* runs the world again; of a recording
+    it is told once first, to prove that its events come out again.
 
     Args:
-        subject: A run, or a recording, which cannot be forked.
+        subject: A run, or a recording, which is forked if its world can be told again.
         changes: What a fork may change, by the words that are offered.
     """
 
@@ -79,9 +81,10 @@ class StepperView(EventView):
         self.on_change("fork_asked", self._fork)
 
     def _own_facts(self, recording: Recording) -> dict[str, Any]:
+        is_forked = self.run is not None or can_run_again(recording)
         return {
             "name": recording.facts.world,
-            "changes": list(self.changes) if self.run is not None else [],
+            "changes": list(self.changes) if is_forked else [],
             "mark_colours": dict(MARK_COLOURS),
             "prefill_colour": palette.PREFILL_COLOUR,
             "decode_colour": palette.DECODE_COLOUR,
@@ -99,11 +102,11 @@ class StepperView(EventView):
         """Runs the world again, otherwise from where the view stands, and shows it below.
 
         Raises:
-            OptionsError: Of a recording there is no world to run; or as `fork.fork_here`.
+            RecordingError: Of the recording no world can be told again (`retelling`).
+            OptionsError: As `fork.fork_here`.
         """
         if self.run is None:
-            legal = "a view of a run (`worlds.run(...)`)"
-            raise OptionsError("fork here", found="a recording", legal=legal)
+            self.run = run_again(self.timeline.recording)
         fork = fork_here(self.run, self.step, *changes)
         columns, facts = run_columns(Timeline.of(fork.forked))
         content, at = packed(columns)

@@ -5,6 +5,7 @@ whatever goes wrong is shown and leaves them usable.
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.lab import worlds
 from ninfer_lab.lab.changes import Faults, TakenBack
 from ninfer_lab.lab.recording.misses import MissCause
+from ninfer_lab.lab.recording.recording import Recording
+from ninfer_lab.lab.recording.recording_file import RecordingError
 from ninfer_lab.lab.run_columns import run_columns
 from ninfer_lab.lab.run_dashboard import GROUP_OF_CAUSE, GROUPS, dashboard_of
 from ninfer_lab.lab.timeline import Unit
@@ -100,11 +103,32 @@ def test_an_interrupt_leaves_the_view_usable(
     assert stepper.fork is not None
 
 
-def test_a_recording_alone_is_stepped_and_not_forked(run: Run) -> None:
-    view = StepperView(run.recording)
+def test_a_loaded_recording_is_forked_by_the_view_as_its_run(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # spec: W-4
+    run.recording.save(tmp_path / "run")
+    view, of_run = StepperView(Recording.load(tmp_path / "run")), StepperView(run)
+    assert view.facts == of_run.facts
+    asked = {"event": 90, "change": "the next forward fails"}
+    view.fork_asked, of_run.fork_asked = asked, asked
+    assert view.problem == ""
+    assert view.fork == of_run.fork
+    assert view.fork_lines == of_run.fork_lines
+    monkeypatch.setattr(stepper_view, "run_again", None)  # it is proved once
+    view.fork_asked = {**asked, "event": 60}
+    assert view.fork is not None
+    assert view.fork.asked_event == 60
+
+
+def test_a_recording_of_no_world_is_stepped_and_not_forked(run: Run) -> None:  # spec: W-4
+    live = replace(run.recording, facts=replace(run.recording.facts, telling=None))
+    view = StepperView(live)
     assert view.facts["changes"] == []
-    with pytest.raises(OptionsError, match="fork here: found a recording"):
+    with pytest.raises(RecordingError, match="found no world that was told"):
         view.fork_here()
+    view.fork_asked = {"event": 90, "change": "the next forward fails"}
+    assert view.problem.startswith("RecordingError: recording of 27b-short-turns")
+    assert (view.fork, view.fork_asked) == (None, {})
     with pytest.raises(OptionsError, match="no event"):
         StepperView(replace(run.recording, events=()))
 
