@@ -47,7 +47,7 @@ class _Without(NamedTuple):
     Attributes:
         allocated: What is there at its stages.
         destinations: The candidate's own.
-        places: Held for what is to be made.
+        copies: Reserved while they are made.
         before: Outcomes whose extents are placed before the owner's.
         behind: The others, in order.
         placed: Extents of them alone, by the granules that are taken.
@@ -56,7 +56,7 @@ class _Without(NamedTuple):
     post: PostState
     allocated: StageCounts
     destinations: Destinations
-    places: Counts
+    copies: Counts
     before: tuple[ReadiedOutcome, ...]
     behind: tuple[ReadiedOutcome, ...]
     placed: dict[int, tuple[Extent, ...]]
@@ -141,15 +141,15 @@ class NeighbourProjector:
             alone = self._alone(mine)
             if alone.keeps & self._source_marks:
                 return self._whole(mine, without)
-        base, allocated, destinations, places, *_ = without
-        _, keeps, _, made, copied, _, held_units, units, its_places, _ = alone
+        base, allocated, destinations, copies, _, _, _ = without
+        _, keeps, _, made, copied, _, held_units, units, places, _ = alone
         post = _exchanged(base, keeps, made, copied)
         # Extents lie elsewhere by pages of its own, and by granules that it keeps.
         if mine.runs or (held_units[4] and post.pending):
             post = _placed(post, self._extents(without, mine, post))
         if made:
-            places = total(places, its_places)
-        uses = self._order.staged(allocated.joined(held_units, units), destinations, places)
+            copies = total(copies, places)
+        uses = self._order.staged(allocated.joined(held_units, units), destinations, copies)
         return _neighbour((post, uses))
 
     def _extents(
@@ -195,8 +195,8 @@ class NeighbourProjector:
             allocated = itself.allocated.joined(
                 difference(NONE, alone.held_units), difference(NONE, alone.units)
             )
-            places = difference(itself.places, alone.places)
-            without = _Without(post, allocated, itself.destinations, places, before, behind, {})
+            copies = difference(itself.copies, alone.places)
+            without = _Without(post, allocated, itself.destinations, copies, before, behind, {})
         self._without[owner] = without
         return without
 
@@ -207,9 +207,9 @@ class NeighbourProjector:
         behind: tuple[ReadiedOutcome, ...],
     ) -> _Without:
         order = self._order
-        destinations, places = order.destinations(post), order.places(post.pending)
-        allocated = order.allocated(post, destinations, places)
-        return _Without(post, allocated, destinations, places, before, behind, {})
+        destinations, copies = order.destinations(post), order.copies(post.pending)
+        allocated = order.allocated(post, destinations, copies)
+        return _Without(post, allocated, destinations, copies, before, behind, {})
 
     def _whole(self, mine: ReadiedOutcome, without: _Without) -> Neighbour:
         survivors = self._rest(mine.owner) | mine.keeps
@@ -247,7 +247,7 @@ class NeighbourProjector:
                 made = outcome.made & keeps
                 copied = held ^ keeps ^ made
                 places = outcome.places if made == outcome.made else self._order.places(made)
-        owner, _, moved, *_, runs = outcome
+        owner, moved, runs = outcome.owner, outcome.moved, outcome.runs
         return readied_of(
             (owner, keeps, moved, made, copied, True, held_units, units, places, runs)
         )

@@ -34,6 +34,7 @@ from ninfer_lab.program.storage.post_state import (
     Extent,
     PoolNeeds,
     PostState,
+    extent_of,
     post_state_of,
 )
 from ninfer_lab.program.storage.replica_layout import Field
@@ -358,7 +359,7 @@ class CandidateProjector:
                 pending ^= mine
             for pool, run_granules, pages in runs:
                 first = free_runs.first_fit(run_granules)
-                extents.append(Extent(pool, first, run_granules, pages))
+                extents.append(extent_of((pool, first, run_granules, pages)))
         return tuple(extents)
 
     def _share(self, candidate: AdmissionCandidate, pool: KvPool) -> PoolShare:

@@ -40,12 +40,16 @@ class StageCounts(NamedTuple):
         """With some more: what comes to RELEASED, and to all stages behind it. In most targets the
         first stages are one value, and so is what comes to them.
         """
-        first = demoted = destined = total(self.demoted, later)
-        if self.released is not self.demoted or released is not later:
-            first = total(self.released, released)
-        if self.destined is not self.demoted:
-            destined = total(self.destined, later)
-        return _stages((first, demoted, destined, total(self.committed, later)))
+        first, demoted, destined, committed = self
+        joined = total(demoted, later)
+        return _stages(
+            (
+                joined if first is demoted and released is later else total(first, released),
+                joined,
+                joined if destined is demoted else total(destined, later),
+                total(committed, later),
+            )
+        )
 
 
 _stages = partial(tuple.__new__, StageCounts)
@@ -93,18 +97,18 @@ class StageOrder:
 
     def uses(self, post: PostState) -> tuple[StageUse, ...]:
         """Every stage from now to the commit; those of demotion only where something is demoted."""
-        destinations, places = self.destinations(post), self.places(post.pending)
-        return self.staged(self.allocated(post, destinations, places), destinations, places)
+        destinations, copies = self.destinations(post), self.copies(post.pending)
+        return self.staged(self.allocated(post, destinations, copies), destinations, copies)
 
-    def allocated(self, post: PostState, destinations: Destinations, places: Counts) -> StageCounts:
+    def allocated(self, post: PostState, destinations: Destinations, copies: Counts) -> StageCounts:
         """What is there at each stage; many of them differ in nothing.
 
         Args:
-            places: Of what is to be made.
+            copies: Reserved for what is to be made.
         """
         released = demoted = self.units(post.demoted)
         if post.pending:
-            _, images, _, _, extent_bytes = places
+            _, images, _, _, extent_bytes = copies
             demoted = total(demoted, (0, 0, 0, 0, extent_bytes))
             released = difference(total(released, self.units(post.copied)), (0, images, 0, 0, 0))
         destined = demoted
@@ -114,6 +118,10 @@ class StageOrder:
         if post.stale:
             committed = difference(destined, self.units(post.stale))
         return StageCounts(released, demoted, destined, total(committed, destinations.filled))
+
+    def copies(self, pending: int) -> Counts:
+        """Reserved while copies are made: their places, beside growth."""
+        return total(self.places(pending), self._grown)
 
     def places(self, made: int) -> Counts:
         """What Host replicas that are to be made will take, wherever that lies."""
@@ -154,13 +162,13 @@ class StageOrder:
         )
 
     def staged(
-        self, allocated: StageCounts, destinations: Destinations, places: Counts
+        self, allocated: StageCounts, destinations: Destinations, copies: Counts
     ) -> tuple[StageUse, ...]:
         """The stages.
 
         Args:
             allocated: What is there at each.
-            places: Held for the Host replicas that are to be made.
+            copies: Reserved while they are made.
         """
         released, demoted, destined, committed = allocated
         held, _, promised = destinations
@@ -168,9 +176,9 @@ class StageOrder:
         release = (StageName.RELEASED, released, grown)
         destine = (StageName.DESTINATIONS_RESERVED, destined, held)
         commit = (StageName.COMMITTED, committed, promised)
-        if places == NONE:
+        if copies == grown:
             return self._now, release, destine, commit
-        reserve = (StageName.DEMOTION_RESERVED, released, total(places, grown))
+        reserve = (StageName.DEMOTION_RESERVED, released, copies)
         demote = (StageName.DEMOTED, demoted, grown)
         return self._now, release, reserve, demote, destine, commit
 
