@@ -30,13 +30,7 @@ from ninfer_lab.program.storage.address_space import SnapshotShape, snapshot_sha
 from ninfer_lab.program.storage.checkpoint_record import holdings_of
 from ninfer_lab.program.storage.host_arena import FreeRuns
 from ninfer_lab.program.storage.ledger import Ledger
-from ninfer_lab.program.storage.post_state import (
-    Extent,
-    PoolNeeds,
-    PostState,
-    extent_of,
-    post_state_of,
-)
+from ninfer_lab.program.storage.post_state import Extent, PoolNeeds, PostState, post_state_of
 from ninfer_lab.program.storage.replica_layout import Field
 from ninfer_lab.program.storage.source_lineage import source_lineage
 
@@ -359,7 +353,7 @@ class CandidateProjector:
                 pending ^= mine
             for pool, run_granules, pages in runs:
                 first = free_runs.first_fit(run_granules)
-                extents.append(extent_of((pool, first, run_granules, pages)))
+                extents.append(Extent(pool, first, run_granules, pages))
         return tuple(extents)
 
     def _share(self, candidate: AdmissionCandidate, pool: KvPool) -> PoolShare:

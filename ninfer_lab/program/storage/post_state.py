@@ -29,10 +29,6 @@ class Extent(NamedTuple):
     pages: int
 
 
-extent_of = partial(tuple.__new__, Extent)
-"""An extent from the tuple of all its fields, as `post_state_of`."""
-
-
 class PoolNeeds(NamedTuple):
     """What the new writer needs of one pool's Device pages.
 
