@@ -41,13 +41,11 @@ def _net_end(right: Wrong) -> Wrong:
 
     def uses(self: StageOrder, post: Wrong) -> Wrong:
         found = right(self, post)
-        end = found[-1]
+        _, *end = found[-1]
         between = (StageName.DEMOTION_RESERVED, StageName.DEMOTED, StageName.DESTINATIONS_RESERVED)
         return tuple(
-            use._replace(allocated=end.allocated, reserved=end.reserved)
-            if use.name in between
-            else use
-            for use in found
+            (name, *end) if name in between else (name, allocated, reserved)
+            for name, allocated, reserved in found
         )
 
     return uses
@@ -177,8 +175,8 @@ MUTANTS_OF_STATES: tuple[Mutant, ...] = (
         rule="STG-2",
         what="replicas that writing makes stale and nobody drops",
         where=CandidateProjector,
-        name="_committed",
-        make=instead(lambda self, state, needs, others, destined: destined),
+        name="_stale",
+        make=instead(lambda self, state, needs, others, destined: 0),
         killer=test_projection_of_tiers.test_what_a_consumed_source_had_on_the_host_goes_where_it_becomes_stale,
     ),
     Mutant(

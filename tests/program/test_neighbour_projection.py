@@ -102,12 +102,21 @@ def compare_with(walk: Walk, candidate: AdmissionCandidate, seen: Counter[str]) 
         drawn = [walk.outcome(owner) for _ in range(NEIGHBOURS)]
         for changed in (*drawn, *joining(walk, owner, others)):
             post = projected.project(sorted([*others, changed], key=_owner))
-            assert neighbours.tell(changed) == (post, StageOrder(ledger).uses(post))
-            kept_anyway = projected.kept_by_others(map(projector.readied.of, others))
-            del kept_anyway[owner]
-            alone: int = changed.keeps
-            for keeps in (projected.active, *kept_anyway.values()):
-                alone &= ~keeps
+            order, layout = StageOrder(ledger), ledger.layout
+            assert neighbours.tell(changed) == (post, order.uses(post))
+            kept_by_others: dict[OwnerId, int] = dict(projector.kept_by_owner)
+            kept_by_others.update({outcome.owner.id: outcome.keeps for outcome in others})
+            del kept_by_others[owner]
+            if projected.lineage.consumed is not None:
+                del kept_by_others[projected.lineage.consumed.ref.id]
+            kept_anyway: int = reduce(or_, kept_by_others.values(), projected.active)
+            demoted = kept_anyway | changed.keeps | projected.consumed
+            assert post.demoted == demoted
+            assert post.released == (demoted | layout.under_host(post.pending)) & ledger.present
+            placed_granules = sum(extent.run_granules for extent in post.extents)
+            geometry = ledger.capacity.host_kv
+            assert order.places(post.pending)[4] == placed_granules * geometry.granule_bytes
+            alone = changed.keeps & ~kept_anyway
             seen["deleted"] += not changed.keeps
             seen["makes"] += alone & ~projected.present != 0
             seen["beside demotion"] += any(o.keeps & ~projected.present for o in others)

@@ -21,6 +21,7 @@ from ninfer_lab.program.planning.readied_outcome import ReadiedOutcome, readied_
 from ninfer_lab.program.planning.resource_projection import CandidateProjector, Projector
 from ninfer_lab.program.planning.stage_order import (
     NONE,
+    Counts,
     Destinations,
     StageCounts,
     StageUse,
@@ -46,7 +47,7 @@ class _Without(NamedTuple):
     Attributes:
         allocated: What is there at its stages.
         destinations: The candidate's own.
-        extent_bytes: Of its extents.
+        copies: Reserved while they are made.
         before: Outcomes whose extents are placed before the owner's.
         behind: The others, in order.
         placed: Extents of them alone, by the granules that are taken.
@@ -55,7 +56,7 @@ class _Without(NamedTuple):
     post: PostState
     allocated: StageCounts
     destinations: Destinations
-    extent_bytes: int
+    copies: Counts
     before: tuple[ReadiedOutcome, ...]
     behind: tuple[ReadiedOutcome, ...]
     placed: dict[int, tuple[Extent, ...]]
@@ -117,6 +118,7 @@ class NeighbourProjector:
         self._projector = projector
         self._candidate = candidate
         self._order = projector.order
+        self._readied = projector.readied
         self._granules = projector.layout.granules
         self._source_marks: int = candidate.source_marks
         self._outcomes = dict(projector.staying)
@@ -130,47 +132,38 @@ class NeighbourProjector:
 
     def tell(self, changed: OwnerOutcome) -> Neighbour:
         """The target with another outcome for one owner."""
-        without = self._without.get(changed.owner.id) or self._leave_out(changed.owner.id)
-        mine = alone = self._projector.readied.of(changed)
+        owner = changed.owner.id
+        without = self._without.get(owner) or self._leave_out(owner)
+        mine = alone = self._readied.of(changed)
         if self._candidate.anchors_its_start:
             return self._whole(mine, without)
         if mine.is_shared:
             alone = self._alone(mine)
             if alone.keeps & self._source_marks:
                 return self._whole(mine, without)
-        base = without.post
-        pending = base.pending | alone.made
-        demoted, released = _joined_or_parted(base, alone)
-        extents, units, extent_bytes = base.extents, alone.units, without.extent_bytes
-        # They lie elsewhere by pages of its own, and by granules that it keeps.
-        moves_extents = pending and (mine.runs or units[4])
-        if moves_extents:
-            extents = self._extents(without, mine, released, pending)
-        post = _exchanged(base, alone.keeps, demoted, released, pending, extents)
-        if moves_extents:
-            extent_bytes = self._order.extent_bytes(post)
-            units = total(units, (0, 0, 0, 0, extent_bytes - without.extent_bytes))
-        uses = self._order.staged(
-            without.allocated.joined(alone.held_units, units),
-            without.destinations,
-            pending,
-            extent_bytes,
-        )
+        base, allocated, destinations, copies, _, _, _ = without
+        _, keeps, _, made, copied, _, held_units, units, places, _ = alone
+        post = _exchanged(base, keeps, made, copied)
+        # Extents lie elsewhere by pages of its own, and by granules that it keeps.
+        if mine.runs or (held_units[4] and post.pending):
+            post = _placed(post, self._extents(without, mine, post))
+        if made:
+            copies = total(copies, places)
+        uses = self._order.staged(allocated.joined(held_units, units), destinations, copies)
         return _neighbour((post, uses))
 
     def _extents(
-        self, without: _Without, mine: ReadiedOutcome, released: int, pending: int
+        self, without: _Without, mine: ReadiedOutcome, post: PostState
     ) -> tuple[Extent, ...]:
         """Placed again with an outcome in its turn; without one, once for an arena."""
-        candidate = self._candidate
+        place = self._candidate.extents
         if mine.runs:
-            placing = (*without.before, mine, *without.behind)
-            return candidate.extents(released, pending, placing)
-        taken = self._granules.of(released)
+            return place(post.demoted, post.pending, (*without.before, mine, *without.behind))
+        taken = self._granules.of(post.demoted)
         known = without.placed.get(taken)
         if known is None:
             placing = (*without.before, *without.behind)
-            known = without.placed[taken] = candidate.extents(released, pending, placing)
+            known = without.placed[taken] = place(post.demoted, post.pending, placing)
         return known
 
     # ── the target itself, whole and without an owner ───────────────────────────────────────────
@@ -195,20 +188,15 @@ class NeighbourProjector:
             without = self._counted(post, before, behind)
         else:
             itself = self._itself
-            base = itself.post
-            pending, extents = base.pending ^ alone.made, base.extents
-            demoted, released = _joined_or_parted(base, alone)
-            if base.pending and (theirs.runs or alone.units[4]):
-                extents = self._candidate.extents(released, pending, (*before, *behind))
-            post = _exchanged(base, alone.keeps, demoted, released, pending, extents)
-            extent_bytes = self._order.extent_bytes(post)
-            moved = (0, 0, 0, 0, extent_bytes - itself.extent_bytes)
+            post = _exchanged(itself.post, alone.keeps, alone.made, alone.copied)
+            if theirs.runs or (alone.held_units[4] and post.pending):
+                placing = (*before, *behind)
+                post = _placed(post, self._candidate.extents(post.demoted, post.pending, placing))
             allocated = itself.allocated.joined(
-                difference(NONE, alone.held_units), difference(moved, alone.units)
+                difference(NONE, alone.held_units), difference(NONE, alone.units)
             )
-            without = _Without(
-                post, allocated, itself.destinations, extent_bytes, before, behind, {}
-            )
+            copies = difference(itself.copies, alone.places)
+            without = _Without(post, allocated, itself.destinations, copies, before, behind, {})
         self._without[owner] = without
         return without
 
@@ -219,9 +207,9 @@ class NeighbourProjector:
         behind: tuple[ReadiedOutcome, ...],
     ) -> _Without:
         order = self._order
-        destinations, extent_bytes = order.destinations(post), order.extent_bytes(post)
-        allocated = order.allocated(post, destinations, extent_bytes)
-        return _Without(post, allocated, destinations, extent_bytes, before, behind, {})
+        destinations, copies = order.destinations(post), order.copies(post.pending)
+        allocated = order.allocated(post, destinations, copies)
+        return _Without(post, allocated, destinations, copies, before, behind, {})
 
     def _whole(self, mine: ReadiedOutcome, without: _Without) -> Neighbour:
         survivors = self._rest(mine.owner) | mine.keeps
@@ -248,16 +236,21 @@ class NeighbourProjector:
         kept_anyway = outcome.keeps & others.keep
         if kept_anyway != others.kept_anyway:
             others.kept_anyway = kept_anyway
-            others.kept_anyway_units = self._order.units(kept_anyway)
-        keeps = held = outcome.keeps ^ kept_anyway
+            others.kept_anyway_units = self._readied.units(kept_anyway)
+        keeps, made, copied, places = outcome.keeps ^ kept_anyway, 0, 0, NONE
         units = held_units = difference(outcome.units, others.kept_anyway_units)
         if outcome.made or others.hold is not None:
             hold = others.keep if others.hold is None else others.hold
             held = outcome.held ^ (outcome.held & hold)
             if held != keeps:
                 held_units = self._order.units(held)
-        made = outcome.made and keeps & self._projector.absent
-        return readied_of((outcome.owner, keeps, held, made, True, held_units, units, outcome.runs))
+                made = outcome.made & keeps
+                copied = held ^ keeps ^ made
+                places = outcome.places if made == outcome.made else self._order.places(made)
+        owner, moved, runs = outcome.owner, outcome.moved, outcome.runs
+        return readied_of(
+            (owner, keeps, moved, made, copied, True, held_units, units, places, runs)
+        )
 
     @cached_property
     def _joined(self) -> tuple[_Joined, _Joined]:
@@ -272,42 +265,28 @@ class NeighbourProjector:
         return kept, _Joined.of(active, [outcome.held & shared for outcome in outcomes])
 
 
-def _joined_or_parted(base: PostState, alone: ReadiedOutcome) -> tuple[int, int]:
-    """(demoted, released) with, or again without, what one owner alone keeps and holds: one set as
-    long as nothing is demoted.
-    """
-    demoted = released = base.demoted ^ alone.keeps
-    if base.released is not base.demoted or alone.held is not alone.keeps:
-        released = base.released ^ alone.held
-    return demoted, released
-
-
-def _exchanged(
-    base: PostState,
-    alone: int,
-    demoted: int,
-    released: int,
-    pending: int,
-    extents: tuple[Extent, ...],
-) -> PostState:
-    """A post-state with, or again without, what one owner alone keeps."""
-    # Where nothing is consumed three of the sets are one.
-    destined = committed = demoted
-    if base.destined is not base.demoted:
-        destined = base.destined ^ alone
-    if base.committed is not base.demoted:
-        committed = base.committed ^ alone
+def _exchanged(base: PostState, keeps: int, made: int, copied: int) -> PostState:
+    """A post-state with, or again without, what one owner alone keeps; its extents stay."""
+    state, now, demoted, pending, others_copied, leaving, extents, needs, stale, slots = base
     return post_state_of(
         (
-            base.state,
-            base.now,
-            released,
-            pending,
-            demoted,
-            destined,
+            state,
+            now,
+            demoted ^ keeps,
+            pending ^ made if made else pending,
+            others_copied ^ copied if copied else others_copied,
+            leaving,
             extents,
-            base.needs,
-            committed,
-            base.snapshot_slots,
+            needs,
+            stale,
+            slots,
         )
+    )
+
+
+def _placed(post: PostState, extents: tuple[Extent, ...]) -> PostState:
+    """A post-state with its extents where they come to lie."""
+    state, now, demoted, pending, copied, leaving, _, needs, stale, slots = post
+    return post_state_of(
+        (state, now, demoted, pending, copied, leaving, extents, needs, stale, slots)
     )

@@ -8,13 +8,15 @@ outcome in very many targets. Pure. Does not know a candidate.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import NamedTuple
 
 from ninfer_lab.contract.capacity import KvPool
 from ninfer_lab.contract.ids import OwnerId
+from ninfer_lab.contract.replicas import ReplicaSet
 from ninfer_lab.contract.target import OwnerOutcome
-from ninfer_lab.program.planning.stage_order import Counts, StageOrder
+from ninfer_lab.program.planning.stage_order import NONE, Counts, StageOrder, total
 from ninfer_lab.program.storage.ledger import Ledger
 from ninfer_lab.program.storage.replica_layout import Holdings
 
@@ -39,24 +41,32 @@ class ReadiedOutcome(NamedTuple):
 
     Attributes:
         keeps: Replicas kept, and those made.
-        held: What is there of them, and what is copied from: the Device replica of what is made
-            stays until the copy is published.
-        made: Host replicas that are not there yet.
+        moved: What comes or goes of that if the owner does not stay as it is.
+        made: Host replicas among them that are not there yet.
+        copied: Device replicas that stay until copies of them are published, and no longer.
         is_shared: Whether anybody else refers to any of the contents. If nobody does, the rest
             holds in every target.
-        held_units: Of `held`.
-        units: Of `keeps`.
+        held_units: Of what is there of it at RELEASED.
+        units: Of `keeps`, with the granules that what is made will lie on.
+        places: What that takes.
         runs: Of `made`.
     """
 
     owner: OwnerId
     keeps: int
-    held: int
+    moved: int
     made: int
+    copied: int
     is_shared: bool
     held_units: Counts
     units: Counts
+    places: Counts
     runs: tuple[ArenaRun, ...]
+
+    @property
+    def held(self) -> int:
+        """What is there of it at RELEASED."""
+        return self.keeps ^ self.made ^ self.copied
 
 
 readied_of = partial(tuple.__new__, ReadiedOutcome)
@@ -66,11 +76,14 @@ readied_of = partial(tuple.__new__, ReadiedOutcome)
 class ReadiedOutcomes:
     """The outcomes met at one revision."""
 
-    def __init__(self, ledger: Ledger, order: StageOrder, present: int) -> None:
+    def __init__(
+        self, ledger: Ledger, order: StageOrder, kept_by_owner: Mapping[OwnerId, ReplicaSet]
+    ) -> None:
         self._ledger = ledger
         self._order = order
-        self._present = present
-        self._absent = ledger.layout.everything ^ present
+        self._kept_by_owner = kept_by_owner
+        self._present = ledger.present
+        self._absent = ledger.layout.everything ^ self._present
         self._known: dict[int, tuple[OwnerOutcome, ReadiedOutcome]] = {}
 
     def of(self, outcome: OwnerOutcome) -> ReadiedOutcome:
@@ -86,20 +99,31 @@ class ReadiedOutcomes:
 
     def made(self, owner: OwnerId, keeps: int) -> ReadiedOutcome:
         """Of what an owner keeps, not remembered."""
-        made, held = keeps & self._absent, keeps
+        order = self._order
+        made, copied, places = keeps & self._absent, 0, NONE
+        units = held_units = order.units(keeps)
         if made:
-            held = (keeps | self._ledger.layout.under_host(made)) & self._present
-        units = self._order.units(keeps)
+            copied = self._ledger.layout.under_host(made) & self._present & ~keeps
+            held_units = order.units(keeps ^ made ^ copied)
+            places = order.places(made)
+            units = self.units(keeps)
         return ReadiedOutcome(
             owner=owner,
             keeps=keeps,
-            held=held,
+            moved=keeps ^ self._kept_by_owner[owner],
             made=made,
+            copied=copied,
             is_shared=keeps & self.shared != 0,
-            held_units=self._order.units(held) if made else units,
+            held_units=held_units,
             units=units,
+            places=places,
             runs=self.runs(made) if made else (),
         )
+
+    def units(self, keeps: int) -> Counts:
+        """Of some replicas, with the granules that those to be made will lie on."""
+        extent_bytes = self._order.places(keeps & self._absent)[4]
+        return total(self._order.units(keeps), (0, 0, 0, 0, extent_bytes))
 
     def runs(self, made: int) -> tuple[ArenaRun, ...]:
         """Of Host replicas that one owner has made."""

@@ -30,12 +30,7 @@ from ninfer_lab.program.storage.address_space import SnapshotShape, snapshot_sha
 from ninfer_lab.program.storage.checkpoint_record import holdings_of
 from ninfer_lab.program.storage.host_arena import FreeRuns
 from ninfer_lab.program.storage.ledger import Ledger
-from ninfer_lab.program.storage.post_state import (
-    Extent,
-    PoolNeeds,
-    PostState,
-    post_state_of,
-)
+from ninfer_lab.program.storage.post_state import Extent, PoolNeeds, PostState, post_state_of
 from ninfer_lab.program.storage.replica_layout import Field
 from ninfer_lab.program.storage.source_lineage import source_lineage
 
@@ -63,7 +58,7 @@ class Projector:
             self.active = ledger.replicas_of(ledger.holdings_of_sequences())
         self.kept_by_owner = ledger.kept_by_owner()
         self.order = StageOrder(ledger)
-        self.readied = ReadiedOutcomes(ledger, self.order, self.present)
+        self.readied = ReadiedOutcomes(ledger, self.order, self.kept_by_owner)
         self.absent = self.layout.everything ^ self.present
         self._free_runs: dict[int, FreeRuns] = {}
 
@@ -73,9 +68,9 @@ class Projector:
         kept = self.kept_by_owner.items()
         return {owner: self.readied.made(owner, keeps) for owner, keeps in kept}
 
-    def free_runs(self, released: int) -> FreeRuns:
-        """Of the arena at RELEASED; most targets leave it as others do."""
-        taken = self.layout.granules.of(released)
+    def free_runs(self, demoted: int) -> FreeRuns:
+        """Of the arena before extents are placed; most targets leave it as others do."""
+        taken = self.layout.granules.of(demoted)
         known = self._free_runs.get(taken)
         if known is None:
             if len(self._free_runs) >= REMEMBERED_ARENAS:
@@ -144,6 +139,7 @@ class CandidateProjector:
         if consumed is not None:
             self.consumed = self._kept_by_others.pop(consumed.ref.id)
         self._going_on = self._kept_replicas | source_replicas
+        self._tail_end = self.consumed ^ (self.consumed & self._going_on)
         self.anchors_its_start = candidate.anchors_its_start
         self._shares = tuple([self._share(candidate, pool) for pool in ledger.kv])
 
@@ -160,9 +156,33 @@ class CandidateProjector:
 
     def project_readied(self, outcomes: Sequence[ReadiedOutcome]) -> PostState:
         """The same."""
-        kept_by_owner = self.kept_by_others(outcomes)
-        survivors: int = reduce(or_, kept_by_owner.values(), self._projector.active)
-        return self.post_state(survivors, [outcome for outcome in outcomes if outcome.runs])
+        makers = [outcome for outcome in outcomes if outcome.runs]
+        return self.post_state(self._survivors(outcomes), makers)
+
+    def _survivors(self, outcomes: Sequence[ReadiedOutcome]) -> int:
+        """What active sequences and all others keep in a target. Who shares nothing is there once,
+        so that what moves of it moves there; of the others everything is joined anew.
+        """
+        if not outcomes:  # a decision with room ends here, and never asks who shares
+            return reduce(or_, self._kept_by_others.values(), self.active)
+        survivors, sharing = self._staying
+        kept_by_owner: dict[OwnerId, int] = dict(sharing)
+        for outcome in outcomes:
+            if outcome.owner in sharing:
+                kept_by_owner[outcome.owner] = outcome.keeps
+            else:
+                survivors ^= outcome.moved
+        return reduce(or_, kept_by_owner.values(), survivors)
+
+    @cached_property
+    def _staying(self) -> tuple[int, dict[OwnerId, ReplicaSet]]:
+        """What active sequences and owners who share nothing keep together if all of them stay as
+        they are, and what each of the others keeps then.
+        """
+        shared = self._projector.readied.shared
+        sharing = {owner: keeps for owner, keeps in self._kept_by_others.items() if keeps & shared}
+        alone = [keeps for owner, keeps in self._kept_by_others.items() if owner not in sharing]
+        return reduce(or_, alone, self.active), sharing
 
     def post_state(self, survivors: int, makers: Iterable[ReadiedOutcome]) -> PostState:
         """The post-state, from what all others keep together.
@@ -173,40 +193,36 @@ class CandidateProjector:
         """
         projector = self._projector
         pending = survivors & projector.absent
-        released = demoted = destined = survivors
+        others, demoted, leaving, copied = survivors, survivors, 0, 0
+        extents: tuple[Extent, ...] = ()
         if self.consumed:
-            released = demoted = survivors | self.consumed
-            destined = survivors | self._going_on
+            others = survivors | self._kept_replicas
+            demoted = survivors | self.consumed
+            leaving = self._tail_end ^ (self._tail_end & survivors)
         if pending:
             # What is demoted stays on the Device until its copy is published.
-            released = (demoted | self._layout.under_host(pending)) & projector.present
-        others = survivors | self._kept_replicas
+            copied = self._layout.under_host(pending) & projector.present
+            copied ^= copied & demoted
+            extents = self.extents(demoted, pending, makers)
+        destined = demoted ^ leaving
         state = self._state(others, destined)
         needs = tuple([self._needs(share, others, destined) for share in self._shares])
-        extents = self.extents(released, pending, makers) if pending else ()
-        committed = self._committed(state, needs, others, destined)
+        stale = self._stale(state, needs, others, destined) if self.consumed else 0
         snapshot_slots = self._snapshot_slots(state, destined) if self.anchors_its_start else 0
         return post_state_of(
             (
                 state,
                 projector.present,
-                released,
-                pending,
                 demoted,
-                destined,
+                pending,
+                copied,
+                leaving,
                 extents,
                 needs,
-                committed,
+                stale,
                 snapshot_slots,
             )
         )
-
-    def kept_by_others(self, outcomes: Iterable[ReadiedOutcome]) -> dict[OwnerId, int]:
-        """What every inactive owner but the consumed one keeps in a target, in no order."""
-        kept_by_owner: dict[OwnerId, int] = dict(self._kept_by_others)
-        for outcome in outcomes:
-            kept_by_owner[outcome.owner] = outcome.keeps
-        return kept_by_owner
 
     @property
     def ledger(self) -> Ledger:
@@ -275,12 +291,10 @@ class CandidateProjector:
         growth = share.entitled_pages - share.shape.covered_pages
         return PoolNeeds(share.shape.full_pages, restored, copied_tail_pages, growth)
 
-    def _committed(
+    def _stale(
         self, state: StateTransition, needs: tuple[PoolNeeds, ...], others: int, destined: int
     ) -> int:
-        """Without what nobody refers to any more, or what writing makes stale."""
-        if not self.consumed:
-            return destined
+        """What nobody refers to any more, or what writing makes stale, of a consumed lineage."""
         stale = 0
         if state is StateTransition.MOVE:
             stale |= self._image_marks & ~self._device_image
@@ -295,7 +309,7 @@ class CandidateProjector:
             if marks & share.host.mask & destined:
                 granules = self._ledger.kv[share.pool].granules_of(share.tail_page)
                 stale |= self._layout.granules.put(granules)
-        return destined ^ (destined & stale)
+        return destined & stale
 
     def _snapshot_slots(self, state: StateTransition, destined: int) -> int:
         """The Host slot that an anchor at the start takes: where the sequence starts in place, no
@@ -317,17 +331,18 @@ class CandidateProjector:
     # ── Host geometry ───────────────────────────────────────────────────────────────────────────
 
     def extents(
-        self, released: int, pending: int, makers: Iterable[ReadiedOutcome]
+        self, demoted: int, pending: int, makers: Iterable[ReadiedOutcome]
     ) -> tuple[Extent, ...]:
         """One extent for each owner and pool with pages to demote, first fit.
 
         Args:
-            released: Replicas at RELEASED, which say where the arena's holes are.
+            demoted: Replicas at DEMOTED, which say where the arena's holes are: no granule comes
+                or goes while copies are made.
             pending: Host replicas to be made.
             makers: In the order of placement; what two have made is placed with the first.
         """
         projector = self._projector
-        free_runs = projector.free_runs(released)
+        free_runs = projector.free_runs(demoted)
         extents: list[Extent] = []
         for maker in makers:
             runs = maker.runs

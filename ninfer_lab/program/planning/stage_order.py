@@ -22,16 +22,10 @@ Counts = tuple[int, int, int, int, int]
 NONE: Counts = (0, 0, 0, 0, 0)
 
 
-class StageUse(NamedTuple):
-    """One stage, counted."""
-
-    name: StageName
-    allocated: Counts
-    reserved: Counts
-
-
-_use = partial(tuple.__new__, StageUse)
-"""A stage from its three parts: a planner counts so many that a call of a call is felt."""
+StageUse = tuple[StageName, Counts, Counts]
+"""One stage, counted: what is allocated and what is reserved. A bare tuple, for a planner counts so
+many that making them is felt.
+"""
 
 
 class StageCounts(NamedTuple):
@@ -46,12 +40,16 @@ class StageCounts(NamedTuple):
         """With some more: what comes to RELEASED, and to all stages behind it. In most targets the
         first stages are one value, and so is what comes to them.
         """
-        first = demoted = destined = total(self.demoted, later)
-        if self.released is not self.demoted or released is not later:
-            first = total(self.released, released)
-        if self.destined is not self.demoted:
-            destined = total(self.destined, later)
-        return _stages((first, demoted, destined, total(self.committed, later)))
+        first, demoted, destined, committed = self
+        joined = total(demoted, later)
+        return _stages(
+            (
+                joined if first is demoted and released is later else total(first, released),
+                joined,
+                joined if destined is demoted else total(destined, later),
+                total(committed, later),
+            )
+        )
 
 
 _stages = partial(tuple.__new__, StageCounts)
@@ -81,9 +79,9 @@ class StageOrder:
         self._granule_bytes = ledger.capacity.host_kv.granule_bytes
         now = ledger.counts()
         (a0, r0), (a1, r1), (a2, r2), (a3, r3), (a4, r4) = now
-        self._now = StageUse(StageName.NOW, (a0, a1, a2, a3, a4), (r0, r1, r2, r3, r4))
-        self._growth_pages = self._now.reserved[2], self._now.reserved[3]
-        self._grown: Counts = (0, 0, *self._growth_pages, 0)
+        self._now = (StageName.NOW, (a0, a1, a2, a3, a4), (r0, r1, r2, r3, r4))
+        self._growth_pages = r2, r3
+        self._grown: Counts = (0, 0, r2, r3, 0)
         self._occupancies: dict[tuple[Counts, Counts], Occupancy] = {}
         self._limits = ledger.limits
         self._masks = layout.axis_masks
@@ -99,32 +97,40 @@ class StageOrder:
 
     def uses(self, post: PostState) -> tuple[StageUse, ...]:
         """Every stage from now to the commit; those of demotion only where something is demoted."""
-        destinations, extent_bytes = self.destinations(post), self.extent_bytes(post)
-        allocated = self.allocated(post, destinations, extent_bytes)
-        return self.staged(allocated, destinations, post.pending, extent_bytes)
+        destinations, copies = self.destinations(post), self.copies(post.pending)
+        return self.staged(self.allocated(post, destinations, copies), destinations, copies)
 
-    def allocated(
-        self, post: PostState, destinations: Destinations, extent_bytes: int
-    ) -> StageCounts:
-        """What is there at each stage; many of them differ in nothing."""
-        released = demoted = self.units(post.released)
-        extents = (0, 0, 0, 0, extent_bytes)
+    def allocated(self, post: PostState, destinations: Destinations, copies: Counts) -> StageCounts:
+        """What is there at each stage; many of them differ in nothing.
+
+        Args:
+            copies: Reserved for what is to be made.
+        """
+        released = demoted = self.units(post.demoted)
         if post.pending:
-            demoted = total(self.units(post.demoted), extents)
+            _, images, _, _, extent_bytes = copies
+            demoted = total(demoted, (0, 0, 0, 0, extent_bytes))
+            released = difference(total(released, self.units(post.copied)), (0, images, 0, 0, 0))
         destined = demoted
-        if post.destined != post.demoted:
-            destined = total(self.units(post.destined), extents)
+        if post.leaving:
+            destined = difference(demoted, self.units(post.leaving))
         committed = destined
-        if post.committed != post.destined:
-            committed = total(self.units(post.committed), extents)
+        if post.stale:
+            committed = difference(destined, self.units(post.stale))
         return StageCounts(released, demoted, destined, total(committed, destinations.filled))
 
-    def extent_bytes(self, post: PostState) -> int:
-        """Of the arena, for demotions."""
-        granules = 0
-        for extent in post.extents:
-            granules += extent.run_granules
-        return granules * self._granule_bytes
+    def copies(self, pending: int) -> Counts:
+        """Reserved while copies are made: their places, beside growth."""
+        return total(self.places(pending), self._grown)
+
+    def places(self, made: int) -> Counts:
+        """What Host replicas that are to be made will take, wherever that lies."""
+        if not made:
+            return NONE
+        extent_bytes = 0
+        for field, page_bytes in self._host_pages:
+            extent_bytes += field.count(made) * page_bytes
+        return 0, self._layout.host_images.count(made), 0, 0, extent_bytes
 
     def destinations(self, post: PostState) -> Destinations:
         """What a candidate's own places come to."""
@@ -156,41 +162,32 @@ class StageOrder:
         )
 
     def staged(
-        self,
-        allocated: StageCounts,
-        destinations: Destinations,
-        pending: int,
-        extent_bytes: int,
+        self, allocated: StageCounts, destinations: Destinations, copies: Counts
     ) -> tuple[StageUse, ...]:
         """The stages.
 
         Args:
             allocated: What is there at each.
-            pending: Host replicas to be made, for which places are held.
-            extent_bytes: Of the arena, held for the pages among them.
+            copies: Reserved while they are made.
         """
         released, demoted, destined, committed = allocated
+        held, _, promised = destinations
         grown = self._grown
-        release = _use((StageName.RELEASED, released, grown))
-        destine = _use((StageName.DESTINATIONS_RESERVED, destined, destinations.held))
-        commit = _use((StageName.COMMITTED, committed, destinations.promised))
-        if not pending:
+        release = (StageName.RELEASED, released, grown)
+        destine = (StageName.DESTINATIONS_RESERVED, destined, held)
+        commit = (StageName.COMMITTED, committed, promised)
+        if copies == grown:
             return self._now, release, destine, commit
-        images = (pending & self._masks[1]).bit_count()
-        copies = (0, images, grown[2], grown[3], extent_bytes)
-        reserve = _use((StageName.DEMOTION_RESERVED, released, copies))
-        demote = _use((StageName.DEMOTED, demoted, grown))
+        reserve = (StageName.DEMOTION_RESERVED, released, copies)
+        demote = (StageName.DEMOTED, demoted, grown)
         return self._now, release, reserve, demote, destine, commit
 
     def count(self, replicas: int) -> Counts:
         """Units of some replicas, there or yet to be made: a Host page counts by its own mark, for
         where it is to lie is not known before it is placed.
         """
-        host_bytes = 0
-        for field, page_bytes in self._host_pages:
-            host_bytes += field.count(replicas) * page_bytes
         device, host, pages, backend_pages, _ = self.units(replicas)
-        return device, host, pages, backend_pages, host_bytes
+        return device, host, pages, backend_pages, self.places(replicas)[4]
 
     def fits(self, uses: tuple[StageUse, ...], post: PostState) -> bool:
         """Whether every stage fits every capacity, and every extent has found its place."""
@@ -210,7 +207,8 @@ class StageOrder:
     def is_within(self, uses: tuple[StageUse, ...]) -> bool:
         """Whether every stage fits every capacity; of geometry it says nothing."""
         l0, l1, l2, l3, l4 = self._limits
-        for _, (a0, a1, a2, a3, a4), (r0, r1, r2, r3, r4) in uses:
+        # What does not fit mostly lacks room for the destinations: the last stages tell it first.
+        for _, (a0, a1, a2, a3, a4), (r0, r1, r2, r3, r4) in reversed(uses):
             if a0 + r0 > l0 or a1 + r1 > l1 or a2 + r2 > l2 or a3 + r3 > l3 or a4 + r4 > l4:
                 return False
         return True
@@ -246,10 +244,10 @@ class StageOrder:
     def violations(self, uses: tuple[StageUse, ...], post: PostState) -> tuple[Violation, ...]:
         """Every inequality that fails, in stage order; an extent without a place comes last."""
         failing = [
-            Violation(stage=use.name, axis=axis, used_count=sum(count), capacity_count=limit)
-            for use in uses
+            Violation(stage=name, axis=axis, used_count=sum(count), capacity_count=limit)
+            for name, allocated, reserved in uses
             for axis, count, limit in zip(
-                Axis, _pairs(use.allocated, use.reserved), self._limits, strict=True
+                Axis, _pairs(allocated, reserved), self._limits, strict=True
             )
             if sum(count) > limit
         ]
@@ -264,12 +262,16 @@ class StageOrder:
         for extent in post.extents:
             if runs.first_fit(extent.run_granules) is not None:
                 continue
-            used = next(u for u in uses if u.name is StageName.DEMOTION_RESERVED)
+            used_bytes = next(
+                allocated[4] + reserved[4]
+                for name, allocated, reserved in uses
+                if name is StageName.DEMOTION_RESERVED
+            )
             unplaced.append(
                 Violation(
                     stage=StageName.DEMOTION_RESERVED,
                     axis=Axis.HOST_KV,
-                    used_count=used.allocated[4] + used.reserved[4],
+                    used_count=used_bytes,
                     capacity_count=geometry.capacity_bytes,
                     run_bytes=extent.run_granules * geometry.granule_bytes,
                     largest_hole_bytes=runs.longest_granules * geometry.granule_bytes,

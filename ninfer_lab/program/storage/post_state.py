@@ -54,32 +54,47 @@ class PostState(NamedTuple):
     """The complete end state of one target, and the stages towards it.
 
     Its sets are `ReplicaSet`s under the name of what they are made of: naming each anew in every
-    target would cost as much as joining it.
+    target would cost as much as joining it. The stages are told by what comes and goes between
+    them: where nothing of the source is touched, that is the same in all targets of a candidate.
 
     Attributes:
         state: Move, Fork, Restore or Root, by the references that survive (STATE-3).
         now: Replicas at NOW.
-        released: Replicas at RELEASED. Those to be demoted are still on the Device alone.
-        pending: Host replicas that demotion makes (their granules are in `extents`).
         demoted: Replicas at DEMOTED, without the granules of new extents.
-        destined: The same without the tail end of a consumed lineage, on which destinations come.
+        pending: Host replicas among them that demotion makes (their granules are in `extents`).
+        copied: Device replicas that go once copies of them are published.
+        leaving: The tail end of a consumed lineage, on which destinations come.
         extents: In the order in which they are placed.
         needs: Of every pool there is, Main first.
-        committed: What is left of `destined` once writing has made Host replicas stale; restored
-            and new Device places come to it.
+        stale: What goes once the sequence writes; restored and new Device places come.
         snapshot_slots: Host slots for a copy of an active image; no mark is among the sets.
     """
 
     state: StateTransition
     now: int
-    released: int
-    pending: int
     demoted: int
-    destined: int
+    pending: int
+    copied: int
+    leaving: int
     extents: tuple[Extent, ...]
     needs: tuple[PoolNeeds, ...]
-    committed: int
+    stale: int
     snapshot_slots: int = 0
+
+    @property
+    def released(self) -> int:
+        """Replicas at RELEASED. Those to be demoted are still on the Device alone."""
+        return self.demoted ^ self.pending ^ self.copied
+
+    @property
+    def destined(self) -> int:
+        """Replicas at DESTINATIONS_RESERVED."""
+        return self.demoted ^ self.leaving
+
+    @property
+    def committed(self) -> int:
+        """What is left of them at the commit."""
+        return self.demoted ^ self.leaving ^ self.stale
 
     @property
     def destination_slots(self) -> int:
