@@ -35,7 +35,8 @@ from ninfer_lab.lab.first_difference import first_decision, first_difference
 from ninfer_lab.lab.fork import ForkKind, fork_here
 from ninfer_lab.lab.world import Machine, Run
 
-HALF = 180
+HALF = 203
+"""Where request 8 decodes."""
 EIGHT = RequestId(8)
 
 
@@ -122,7 +123,7 @@ def test_requests_change_from_there_on(run: Run) -> None:
 def test_another_capacity_or_design_is_a_whole_run_and_says_so(run: Run) -> None:  # spec: W-4
     design = OtherDesign("lane-owned", designs.named("lane-owned"))
     smaller = OtherOptions(replace(run.world.story.options, device_state_slots=1))
-    for change, first in ((design, 3), (smaller, 47)):
+    for change, first in ((design, 5), (smaller, 53)):
         fork = fork_here(run, HALF, change)
         assert fork.kind is ForkKind.WHOLE_RUN
         assert fork.first_event == 0
@@ -174,7 +175,7 @@ def test_a_recording_that_ended_before_differs_where_it_ends(run: Run) -> None:
 
 def test_a_fork_shows_itself(run: Run) -> None:  # spec: W-6
     fork = fork_here(run, HALF, changes_of(run)["forward"])
-    assert "first difference event 188, decode forward of 1 token for request 8" in str(fork)
+    assert "first difference event 211, decode forward of 1 token for request 8" in str(fork)
     assert "<th" in fork._repr_html_()
     assert fork.beside.columns[0] == "request"
     assert len(fork.beside) == 15

@@ -218,7 +218,8 @@ def test_a_walk_gives_what_each_single_question_gives(whole: Recording) -> None:
     assert list(walked) == changes
     for ordinal in changes[::17]:
         assert whole.ledger_at(ordinal) == walked[ordinal]
-        assert whole.ledger_at(ordinal + 1) == walked[ordinal]
+        if ordinal + 1 not in walked:
+            assert whole.ledger_at(ordinal + 1) == walked[ordinal]
 
 
 def first(events: tuple[Event, ...], *, keyframe: bool) -> int:
