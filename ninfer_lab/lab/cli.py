@@ -190,10 +190,16 @@ def run(
     design: Annotated[
         str, typer.Option(help="The cache design: catalog, lane-owned or one of its cures.")
     ] = "catalog",
+    save: Annotated[
+        Path | None,
+        typer.Option(help="Write everything that happened there, for lab.Recording.load."),
+    ] = None,
     lists: Annotated[bool, typer.Option("--list", help="Only list the worlds.")] = False,
 ) -> None:
     """Run a named world and print its request table."""
+    from ninfer_lab.contract.recording_options import DECISIONS_ONLY, EVERYTHING
     from ninfer_lab.lab import designs, stories, worlds
+    from ninfer_lab.lab.output_place import require_file_place
 
     if lists:
         for name in worlds.names():
@@ -204,8 +210,18 @@ def run(
     machines = {each.value: each for each in worlds.Machine}
     if machine not in machines:
         raise NinferLabError("--machine", found=machine, legal=", ".join(machines))
-    chosen = designs.named(design)
-    typer.echo(str(worlds.run(worlds.named(world), machines[machine], design=chosen)))
+    if save is not None:
+        require_file_place("--save", save)
+    done = worlds.run(
+        worlds.named(world),
+        machines[machine],
+        design=designs.named(design),
+        recording=DECISIONS_ONLY if save is None else EVERYTHING,
+    )
+    typer.echo(str(done))
+    if save is not None:
+        done.recording.save(save)
+        typer.echo(f"{len(done.recording.events):,} events are in {save}")
 
 
 @app.command()

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from ninfer_lab.lab import cli
+from ninfer_lab.lab.fork import fork_here
+from ninfer_lab.lab.recording.recording import Recording
 
 COMMAND = Path(sys.executable).with_name("ninfer-lab")
 
@@ -28,7 +30,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         (("calibrate", "--suite=fly"), "suite: found fly; legal: all or transfer or prefill"),
         (("calibrate", "--chunk=100"), "chunk_tokens: found 100; legal: a multiple of 128"),
         (("calibrate", "--dtype=int8"), "dtype: found int8; legal: float32 or bfloat16"),
-        (("calibrate", "--out=nowhere/mine.json"), "--out: found nowhere/mine.json; legal: a file"),
+        (("calibrate", "--out=nowhere/mine.json"), "--out: found no folder nowhere; legal: a file"),
         (("calibrate", "--device=tpu"), "device: found tpu; legal: cpu"),
         (("calibrate", "--checkpoint=nowhere"), "checkpoint: found nowhere"),
         (("peers", "--runs=sky"), "--runs: found sky; legal: a pattern of: vLLM, 256 blocks: "),
@@ -66,7 +68,12 @@ MISTAKES = [
     ("replay {trace} -o kv_capacity_tokens=1", "options.kv_capacity_tokens: found 1; legal: >= "),
     ("replay {trace} --table=nowhere/t.csv", "--table: found no folder nowhere; legal: a file"),
     ("replay {trace} --table={folder}", "--table: found {folder}, a folder; legal: a file"),
-    ("calibrate --out={folder}", "{folder}: found [Errno 21] Is a directory"),
+    ("calibrate --out={folder}", "--out: found {folder}, a folder; legal: a file"),
+    (
+        "run tiny-side-request --save=nowhere/r.bin",
+        "--save: found no folder nowhere; legal: a file",
+    ),
+    ("run tiny-side-request --save={folder}", "--save: found {folder}, a folder; legal: a file"),
     ("calibrate --chunk=abc", "Invalid value for '--chunk'"),
 ]
 """A command line, and how the one line of its refusal begins."""
@@ -175,3 +182,16 @@ def test_calibrate_refuses_a_damaged_preset_file_and_leaves_it(tmp_path: Path) -
     assert done.stderr.startswith("ninfer-lab: mine.json.artifact_type: found nothing; legal: it")
     assert done.stderr.count("\n") == 1
     assert presets.read_text() == '{"schema_version": 2}'
+
+
+def test_a_run_is_saved_whole_and_can_be_stepped_and_forked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:  # spec: CLI-1, RCD-1
+    place = tmp_path / "run.recording"
+    with pytest.raises(SystemExit) as end:
+        cli.main(["run", "tiny-side-request", f"--save={place}"])
+    assert end.value.code is None or end.value.code == 0
+    loaded = Recording.load(place)
+    assert f"{len(loaded.events):,} events are in {place}" in capsys.readouterr().out
+    assert loaded.has_placements
+    assert fork_here(loaded, 5).difference is None

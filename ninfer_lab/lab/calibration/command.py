@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.lab.calibration.calibrate import CalibrationRequest, MachineBench, calibrate
 from ninfer_lab.lab.calibration.calibration import presets_at
+from ninfer_lab.lab.output_place import require_file_place
 
 REJECTED_EXIT_CODE = 3
 """What the command returns when something that was measured was not good enough to be believed."""
@@ -48,8 +48,7 @@ class CalibrateCommand:
             OptionsError: `out` lies in no folder; a chunk or device that cannot be measured.
             CheckpointError: A checkpoint that cannot be served.
         """
-        if not self.out.parent.is_dir():
-            raise OptionsError("--out", found=self.out, legal="a file in a folder that is there")
+        require_file_place("--out", self.out)
         presets_at(self.out)
         calibration = calibrate(self.request, bench=bench)
         say(str(calibration))

@@ -17,6 +17,7 @@ import polars as pl
 
 from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.options import EngineOptions
+from ninfer_lab.lab.output_place import require_file_place
 from ninfer_lab.lab.traces.replay import replay
 from ninfer_lab.lab.traces.replay_world import REPLAY_OPTIONS
 
@@ -50,11 +51,8 @@ class ReplayCommand:
 
         Effects: writes the table, whole or not at all.
         """
-        if self.table is not None and not self.table.parent.is_dir():
-            found = f"no folder {self.table.parent}"
-            raise OptionsError("--table", found=found, legal="a file in a folder that is there")
-        if self.table is not None and self.table.is_dir():
-            raise OptionsError("--table", found=f"{self.table}, a folder", legal="a file")
+        if self.table is not None:
+            require_file_place("--table", self.table)
         options = options_with(REPLAY_OPTIONS, self.engine_options)
         done = replay(
             self.trace,
