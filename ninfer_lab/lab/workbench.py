@@ -32,6 +32,10 @@ class WorkbenchLaunch:
             f"--ServerApp.root_dir={self.first.parent}",
             f"--LabApp.default_url=/lab/tree/{self.first.name}",
             f"--ServerApp.port={self.port}",
+            # Nothing is fetched after the installation, and no pop-up asks whether to.
+            "--LabApp.news_url=None",
+            "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+            "--LabApp.extension_manager=readonly",
             *(() if self.opens_browser else ("--no-browser",)),
             *(("--allow-root",) if os.geteuid() == 0 else ()),
         )

@@ -30,6 +30,18 @@ def test_the_command_names_the_notebook_and_its_folder(tmp_path: Path) -> None:
     assert ("--allow-root" in command) is (os.geteuid() == 0)
 
 
+def test_the_server_asks_nobody_on_the_network(tmp_path: Path) -> None:
+    """News, updates and the list of extensions are three things JupyterLab fetches by itself."""
+    launch = WorkbenchLaunch(first=tmp_path / "00_a.ipynb", port=0, opens_browser=False)
+    jupyterlab = pytest.importorskip("jupyterlab")
+    app = pytest.importorskip("jupyterlab.labapp").LabApp()
+    app.parse_command_line([each for each in launch.command() if each.startswith("--LabApp.")])
+    app.update_config(app.config)
+    assert app.news_url is None
+    assert issubclass(app.check_for_updates_class, jupyterlab.NeverCheckForUpdate)
+    assert app.extension_manager == "readonly"
+
+
 @pytest.mark.slow
 def test_start_serves_the_first_notebook(tmp_path: Path) -> None:  # spec: CLI-1
     shelf, home = tmp_path / "shelf", tmp_path / "home"
