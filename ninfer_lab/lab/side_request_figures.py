@@ -205,4 +205,4 @@ def _engine_run(side: SideRun) -> EngineRun:
 
 
 def _lanes(count: int) -> str:
-    return "one lane" if count == 1 else f"{count} lanes"
+    return {1: "one lane", 2: "two lanes"}.get(count, f"{count} lanes")
