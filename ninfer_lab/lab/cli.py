@@ -196,8 +196,9 @@ def run(
     from ninfer_lab.lab import designs, stories, worlds
 
     if lists:
+        width = max(map(len, worlds.names()))
         for name in worlds.names():
-            typer.echo(f"{name:<22} {stories.read(name).title}")
+            typer.echo(f"{name:<{width}}  {stories.read(name).title}")
         return
     if world is None:
         raise NinferLabError("world", found="none", legal=", ".join(worlds.names()))
