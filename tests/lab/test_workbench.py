@@ -30,18 +30,6 @@ def test_the_command_names_the_notebook_and_its_folder(tmp_path: Path) -> None:
     assert ("--allow-root" in command) is (os.geteuid() == 0)
 
 
-def test_the_server_asks_nobody_on_the_network(tmp_path: Path) -> None:
-    """News, updates and the list of extensions are three things JupyterLab fetches by itself."""
-    launch = WorkbenchLaunch(first=tmp_path / "00_a.ipynb", port=0, opens_browser=False)
-    jupyterlab = pytest.importorskip("jupyterlab")
-    app = pytest.importorskip("jupyterlab.labapp").LabApp()
-    app.parse_command_line([each for each in launch.command() if each.startswith("--LabApp.")])
-    app.update_config(app.config)
-    assert app.news_url is None
-    assert issubclass(app.check_for_updates_class, jupyterlab.NeverCheckForUpdate)
-    assert app.extension_manager == "readonly"
-
-
 @pytest.mark.slow
 def test_start_serves_the_first_notebook(tmp_path: Path) -> None:  # spec: CLI-1
     shelf, home = tmp_path / "shelf", tmp_path / "home"
@@ -61,9 +49,19 @@ def test_start_serves_the_first_notebook(tmp_path: Path) -> None:  # spec: CLI-1
         page = f"{server['url']}lab/tree/00_a.ipynb?token={server['token']}"
         with urllib.request.urlopen(page, timeout=30) as answer:  # noqa: S310  (loopback)
             assert answer.status == 200
+        assert asks_the_network(server) == {"fetchNews": "false", "checkForUpdates": False}
     finally:
         process.terminate()
         process.wait(timeout=30)
+
+
+def asks_the_network(server: dict[str, Any]) -> dict[str, Any]:
+    """What the page would do where a person has chosen nothing: `none` makes it ask."""
+    plugin = "@jupyterlab/apputils-extension:notification"
+    url = f"{server['url']}lab/api/settings/{plugin}?token={server['token']}"
+    with urllib.request.urlopen(url, timeout=30) as answer:  # noqa: S310  (loopback)
+        told = json.load(answer)["schema"]["properties"]
+    return {name: told[name]["default"] for name in ("fetchNews", "checkForUpdates")}
 
 
 def wait_for_server(record: Path) -> dict[str, Any]:
