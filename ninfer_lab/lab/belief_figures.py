@@ -39,7 +39,9 @@ def feasibility(found: Sequence[JudgedUnder], *, title: str | None = None) -> Pi
             axes.bar(x, 0.56, 0.78, bottom=row, color=colour, alpha=0.55 if fits else 1.0)
         x = order.index(each.taken)
         axes.bar(x, 0.56, 0.78, bottom=row, color=palette.CAPACITY_COLOUR)
-        axes.plot(x, row + 0.72, marker="v", markersize=7, color=palette.CAPACITY_COLOUR)
+        axes.plot(
+            x, row + 0.72, marker="v", markersize=7, color=palette.CAPACITY_COLOUR, clip_on=False
+        )
         axes.text(
             len(order) + 1,
             row + 0.28,

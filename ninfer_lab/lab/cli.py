@@ -202,8 +202,9 @@ def run(
     from ninfer_lab.lab.output_place import require_file_place
 
     if lists:
+        width = max(map(len, worlds.names()))
         for name in worlds.names():
-            typer.echo(f"{name:<22} {stories.read(name).title}")
+            typer.echo(f"{name:<{width}}  {stories.read(name).title}")
         return
     if world is None:
         raise NinferLabError("world", found="none", legal=", ".join(worlds.names()))

@@ -170,7 +170,7 @@ def draws(draws: Sequence[Draw], *, title: str | None = None) -> Picture:
     panel.spines[["top", "right"]].set_visible(False)
     figure.legend(
         handles=[Patch(color=palette.CAPACITY_COLOUR, label="as published: 8.4 %")],
-        loc="outside upper right",
+        loc="outside upper center",
         frameon=False,
         title=title,
     )

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch, Rectangle
+from matplotlib.ticker import MaxNLocator
 
 from ninfer_lab.contract.capacity import Axis
 from ninfer_lab.contract.events import Event, ForwardRan
@@ -118,7 +119,8 @@ def occupancy(events: Iterable[Event], *, title: str | None = None) -> Picture:
             panel.set_ylim(0, capacity * 1.12)
         panel.set_ylabel(_NOUNS[axis].noun)
         panel.spines[["top", "right"]].set_visible(False)
-        panel.yaxis.get_major_locator().set_params(integer=True)
+        panel.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+        panel.yaxis.set_major_formatter("{x:,.0f}")
     _work_strip(work, ran)
     figure.legend(
         handles=[
@@ -155,10 +157,11 @@ _NOUNS = {
 
 
 def _steps(axes: Axes, allocated: list[int], reserved: list[int]) -> None:
-    x = range(len(allocated))
-    total = [a + r for a, r in zip(allocated, reserved, strict=True)]
-    axes.fill_between(x, allocated, step="mid", color=palette.ALLOCATED_COLOUR, linewidth=0)
-    axes.fill_between(x, total, allocated, step="mid", color=palette.RESERVED_COLOUR, linewidth=0)
+    used = [a + r for a, r in zip(allocated, reserved, strict=True)]
+    lower, upper = [*allocated, *allocated[-1:]], [*used, *used[-1:]]  # to the last one's end
+    x = [ordinal - 0.5 for ordinal in range(len(lower))]
+    axes.fill_between(x, lower, step="post", color=palette.ALLOCATED_COLOUR, linewidth=0)
+    axes.fill_between(x, upper, lower, step="post", color=palette.RESERVED_COLOUR, linewidth=0)
 
 
 def _work_strip(axes: Axes, ran: Sequence[ForwardRan]) -> None:
@@ -184,6 +187,7 @@ def _work_strip(axes: Axes, ran: Sequence[ForwardRan]) -> None:
                         ordinal - 0.5, color=palette.EDGE_COLOUR, linewidth=0.6, alpha=0.6
                     )
     axes.set_xlim(-0.5, max(len(ran), 1) - 0.5)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylim(0, 1.9)
     axes.set_yticks([])
     axes.set_xlabel("forward of the machine, in order")

@@ -186,6 +186,7 @@ def _draw_incumbents(axes: Axes, graph: TargetGraph, places: Sequence[tuple[floa
             edgecolor=palette.RUNNING_COLOUR if is_taken else palette.TEXT_COLOUR,
             linewidth=2.4 if is_taken else 1.6,
             zorder=5,
+            clip_on=False,
         )
         axes.text(
             *places[ordinal], str(number), ha="center", va="center_baseline", fontsize=9, zorder=6

@@ -86,7 +86,7 @@ def ways_out(swept: WaySweep, *, title: str | None = None) -> Picture:
         _cell(panel, x, y, run)
     names = [_short_name(ways) for ways in combinations]
     panel.set_yticks([y + 0.5 for y in range(len(names))], names[::-1], fontsize=7)
-    heads = [f"C = {lanes}\n{'flagged' if flag else 'no flag'}" for lanes, flag in columns]
+    heads = [f"{_lanes(lanes)},\n{'flagged' if flag else 'no flag'}" for lanes, flag in columns]
     panel.set_xticks([x + 0.5 for x in range(len(columns))], heads)
     panel.xaxis.tick_top()
     panel.set_xlim(0, len(columns))
@@ -145,7 +145,7 @@ def decisions(table: DecisionTable, *, title: str | None = None) -> Picture:
         y, case = len(rows) - 1 - ordinal, each.case
         pages = "pages alive" if each.without.pages_alive else "pages returned"
         flag = "flagged" if case.is_flagged else "no flag"
-        labels.append(f"{case.prompt_by}, {pages},\n{flag}, C = {case.lanes_count}")
+        labels.append(f"{case.prompt_by}, {pages},\n{flag}, {_lanes(case.lanes_count)}")
         wanted = each.run.side.last_turn.prompt_tokens
         panel.barh(y, wanted, 0.6, color=palette.FREE_COLOUR, edgecolor=palette.EDGE_COLOUR)
         panel.barh(y, each.run.reused_tokens, 0.6, color=palette.ALLOCATED_COLOUR)
@@ -199,6 +199,10 @@ def design_timelines(runs: Sequence[SideRun], *, title: str | None = None) -> Pi
 
 
 def _engine_run(side: SideRun) -> EngineRun:
-    lanes = "one lane" if side.lanes_count == 1 else f"{side.lanes_count} lanes"
     names = {told.request: name for name, told in side.told}
-    return EngineRun(title=f"{side.design}, {lanes}", events=side.run.events, names=names)
+    title = f"{side.design}, {_lanes(side.lanes_count)}"
+    return EngineRun(title=title, events=side.run.events, names=names)
+
+
+def _lanes(count: int) -> str:
+    return {1: "one lane", 2: "two lanes"}.get(count, f"{count} lanes")

@@ -141,6 +141,43 @@ def targets(events: Iterable[Event]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=_TARGETS_SCHEMA)
 
 
+_CHOICE_SCHEMA = {
+    "taken": pl.Boolean,
+    "path": pl.String,
+    "owner": pl.Int64,
+    "reuse_tokens": pl.Int64,
+    "prefill_tokens": pl.Int64,
+    "state": pl.String,
+    "gives_way": pl.String,
+    "now_ms": pl.Float64,
+    "loss_ms": pl.Float64,
+    "verdict": pl.String,
+}
+
+
+def choice(events: Iterable[Event], request: int) -> pl.DataFrame:
+    """One request's targets, as narrow as a page: from where, what is computed, who gives way,
+    what it costs now and later, and the verdict. `targets` has every column.
+    """
+    told = targets(events).filter(request=request)
+    rows = [
+        {
+            **{name: row[name] for name in _CHOICE_SCHEMA if name in row},
+            "taken": row["chosen"],
+            "gives_way": _gives_way(row["evicted_owners"], row["degraded_owners"]),
+            "now_ms": None if row["now_ms"] is None else round(row["now_ms"], 1),
+            "loss_ms": None if row["loss_ms"] is None else round(row["loss_ms"], 1),
+        }
+        for row in told.rows(named=True)
+    ]
+    return pl.DataFrame(rows, schema=_CHOICE_SCHEMA)
+
+
+def _gives_way(evicted_count: int, degraded_count: int) -> str:
+    counts = ((evicted_count, "evicted"), (degraded_count, "degraded"))
+    return ", ".join(f"{count} {word}" for count, word in counts if count) or "nobody"
+
+
 _STAGES_SCHEMA = {
     "request": pl.Int64,
     "stage": pl.String,

@@ -14,6 +14,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
+JUPYTER_DEFAULTS = Path(__file__).with_name("jupyter-defaults")
+"""By which JupyterLab neither asks for news nor looks for updates: nothing is fetched here."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkbenchLaunch:
@@ -32,6 +35,7 @@ class WorkbenchLaunch:
             f"--ServerApp.root_dir={self.first.parent}",
             f"--LabApp.default_url=/lab/tree/{self.first.name}",
             f"--ServerApp.port={self.port}",
+            "--LabApp.extension_manager=readonly",  # the other one asks a registry
             *(() if self.opens_browser else ("--no-browser",)),
             *(("--allow-root",) if os.geteuid() == 0 else ()),
         )
@@ -44,6 +48,12 @@ class WorkbenchLaunch:
         """
         if find_spec("jupyterlab") is None:
             raise ModuleNotFoundError("No module named 'jupyterlab'", name="jupyterlab")
-        environment = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE"}
         os.chdir(self.first.parent)
-        os.execve(sys.executable, self.command(), environment)  # noqa: S606  (our own interpreter)
+        os.execve(sys.executable, self.command(), environment())  # noqa: S606  (our own interpreter)
+
+
+def environment() -> dict[str, str]:
+    """This process's environment, with the workbench's defaults of JupyterLab behind a person's."""
+    given = os.environ.get("JUPYTER_CONFIG_PATH", "")
+    paths = os.pathsep.join(filter(None, (given, str(JUPYTER_DEFAULTS))))
+    return {**os.environ, "OMP_WAIT_POLICY": "PASSIVE", "JUPYTER_CONFIG_PATH": paths}

@@ -63,6 +63,21 @@ def test_the_target_table_names_the_winner_and_why_the_others_lost(engine: Engin
     assert (won["moved_bytes"] > 0).to_list() == [False, True, True]
 
 
+def test_a_choice_is_one_requests_targets_without_what_does_not_fit_a_page(
+    engine: Engine,
+) -> None:
+    shown = tables.choice(engine.events, request=3)
+    whole = tables.targets(engine.events).filter(request=3)
+    assert shown["taken"].to_list() == whole["chosen"].to_list()
+    for name in ("path", "owner", "reuse_tokens", "prefill_tokens", "state", "verdict"):
+        assert shown[name].to_list() == whole[name].to_list()
+    said = {(0, 0): "nobody", (0, 1): "1 degraded", (1, 0): "1 evicted"}
+    counts = whole["evicted_owners", "degraded_owners"].rows()
+    assert shown["gives_way"].to_list() == [said[each] for each in counts]
+    assert set(counts) == set(said)
+    assert shown.width < whole.width
+
+
 def test_the_stage_table_holds_every_stage_of_every_plan(engine: Engine) -> None:
     table = tables.stages(engine.events)
     stages = [stage.value for stage in StageName]

@@ -49,9 +49,19 @@ def test_start_serves_the_first_notebook(tmp_path: Path) -> None:  # spec: CLI-1
         page = f"{server['url']}lab/tree/00_a.ipynb?token={server['token']}"
         with urllib.request.urlopen(page, timeout=30) as answer:  # noqa: S310  (loopback)
             assert answer.status == 200
+        assert asks_the_network(server) == {"fetchNews": "false", "checkForUpdates": False}
     finally:
         process.terminate()
         process.wait(timeout=30)
+
+
+def asks_the_network(server: dict[str, Any]) -> dict[str, Any]:
+    """What the page would do where a person has chosen nothing: `none` makes it ask."""
+    plugin = "@jupyterlab/apputils-extension:notification"
+    url = f"{server['url']}lab/api/settings/{plugin}?token={server['token']}"
+    with urllib.request.urlopen(url, timeout=30) as answer:  # noqa: S310  (loopback)
+        told = json.load(answer)["schema"]["properties"]
+    return {name: told[name]["default"] for name in ("fetchNews", "checkForUpdates")}
 
 
 def wait_for_server(record: Path) -> dict[str, Any]:
