@@ -35,7 +35,7 @@ from ninfer_lab.lab.ladder_figures import (
 )
 from ninfer_lab.lab.ledger_figures import holdings, missing_hole, reclaim
 from ninfer_lab.lab.picture import Picture
-from ninfer_lab.lab.placement_map import placement
+from ninfer_lab.lab.placement_figures import placement
 from ninfer_lab.lab.published import names as published_names
 from ninfer_lab.lab.published import reproduce
 from ninfer_lab.lab.raw_prompt_figures import raw_prompt_anchor

@@ -7,11 +7,11 @@ what happened.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ninfer_lab.contract.capacity import Axis, Capacity, HostArenaGeometry, KvPool
-from ninfer_lab.contract.ids import KvPageId, StateImageId
+from ninfer_lab.contract.capacity import Axis, HostArenaGeometry, KvPool, Occupancy
+from ninfer_lab.contract.ids import KvPageId, OwnerId, StateImageId
 from ninfer_lab.contract.placement import CheckpointPlacement, LedgerSnapshot, OpenTransition
 from ninfer_lab.lab import palette
 
@@ -25,6 +25,7 @@ class Panel:
     Attributes:
         noun: One place.
         axis: What its use is counted on.
+        place_bytes: Of one place of the arena; elsewhere a place is counted as one.
     """
 
     title: str
@@ -32,6 +33,7 @@ class Panel:
     axis: Axis
     first: int
     places_count: int
+    place_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +59,38 @@ HELD = Mark((), is_held=True)
 """For a replica that is not there yet."""
 
 
-def panels_of(capacity: Capacity) -> tuple[Panel, ...]:
-    """Those that this engine has, Device first."""
+def panels_of(occupancy: Occupancy, arena: HostArenaGeometry) -> tuple[Panel, ...]:
+    """Those that an engine has, Device first.
+
+    Args:
+        occupancy: At any moment: capacities stay.
+        arena: How its Host arena is divided.
+    """
     wanted = [
-        ("Device StateImage slots", "slot", Axis.DEVICE_STATE, capacity.device_state_slots),
+        ("Device StateImage slots", "slot", Axis.DEVICE_STATE),
         *(
-            (f"Device {_POOLS[pool]}, 64 tokens each", "page", axis, capacity.of(axis))
+            (f"Device {_POOLS[pool]}, 64 tokens each", "page", Axis.of_device_pool(pool))
             for pool in KvPool
-            for axis in (Axis.of_device_pool(pool),)
         ),
-        ("Host StateImage slots", "Host slot", Axis.HOST_STATE, capacity.host_state_slots),
-        ("Host KV arena, to scale", "granule", Axis.HOST_KV, capacity.host_kv.granules_count),
+        ("Host StateImage slots", "Host slot", Axis.HOST_STATE),
+        ("Host KV arena, to scale", "granule", Axis.HOST_KV),
     ]
-    panels, first = [], 0
-    for title, noun, axis, count in wanted:
+    panels: list[Panel] = []
+    first = 0
+    for title, noun, axis in wanted:
+        is_arena = axis is Axis.HOST_KV
+        count = arena.granules_count if is_arena else occupancy.on(axis).capacity_count
         if count:
-            panels.append(Panel(title=title, noun=noun, axis=axis, first=first, places_count=count))
+            panels.append(
+                Panel(
+                    title=title,
+                    noun=noun,
+                    axis=axis,
+                    first=first,
+                    places_count=count,
+                    place_bytes=arena.granule_bytes if is_arena else 0,
+                )
+            )
             first += count
     return tuple(panels)
 
@@ -82,10 +100,15 @@ def panels_of(capacity: Capacity) -> tuple[Panel, ...]:
 
 @dataclass(slots=True)
 class PlaceReader:
-    """Gives every holder and every mark a number that stays."""
+    """Gives every holder and every mark a number that stays.
+
+    Attributes:
+        sessions: What an owner is named by beside its number, where somebody knows.
+    """
 
     panels: tuple[Panel, ...]
     arena: HostArenaGeometry
+    sessions: Mapping[OwnerId, str] = field(default_factory=dict)
     holders: list[tuple[str, str]] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=lambda: [FREE])
     _holders: dict[str, int] = field(default_factory=dict)
@@ -101,7 +124,14 @@ class PlaceReader:
 
     def places(self, ledger: LedgerSnapshot) -> Iterator[tuple[int, Mark]]:
         """Every place that is not free, by its cell."""
-        firsts = {panel.axis: panel for panel in self.panels}
+        firsts = {panel.axis: panel.first for panel in self.panels}
+        return (
+            (firsts[axis] + place, mark)
+            for axis, place, mark in self._placed(ledger)
+            if axis in firsts
+        )
+
+    def _placed(self, ledger: LedgerSnapshot) -> Iterator[tuple[Axis, int, Mark]]:
         images, pages = self._references(ledger)
         pinned = {s.read_image for s in ledger.sequences if s.borrowed_read}
         words = _image_words(ledger)
@@ -112,22 +142,20 @@ class PlaceReader:
                 is_pinned=image.image in pinned,
             )
             if image.device_slot is not None:
-                yield firsts[Axis.DEVICE_STATE].first + image.device_slot, mark
+                yield Axis.DEVICE_STATE, image.device_slot, mark
             if image.host_slot is not None:
-                yield firsts[Axis.HOST_STATE].first + image.host_slot, mark
+                yield Axis.HOST_STATE, image.host_slot, mark
         for pool in KvPool:
             for page in ledger.pages_of(pool):
                 mark = Mark(tuple(pages.get((pool, page.page), ())))
                 if page.device_page is not None:
-                    cell = firsts[Axis.of_device_pool(pool)].first + page.device_page
-                    yield cell, mark
+                    yield Axis.of_device_pool(pool), page.device_page, mark
                 if page.host_granule is not None:
-                    first = firsts[Axis.HOST_KV].first + page.host_granule
                     for granule in range(self.arena.page_granules(pool)):
-                        yield first + granule, mark
+                        yield Axis.HOST_KV, page.host_granule + granule, mark
         if ledger.transition is not None:
             for axis, place in _held(ledger.transition):
-                yield firsts[axis].first + place, HELD
+                yield axis, place, HELD
 
     def _references(
         self, ledger: LedgerSnapshot
@@ -145,7 +173,9 @@ class PlaceReader:
 
         for owner in ledger.owners:
             colour = palette.owner_colour(owner.owner - 1)
-            refer(self._holder(f"owner {owner.owner}", colour), owner.checkpoints)
+            session = self.sessions.get(owner.owner)
+            name = f"owner {owner.owner}" + ("" if session is None else f" (session {session})")
+            refer(self._holder(name, colour), owner.checkpoints)
         for sequence in ledger.sequences:
             holder = self._holder(f"running in lane {sequence.lane}", palette.RUNNING_COLOUR)
             for image in (sequence.write_image, sequence.read_image):

@@ -7,12 +7,13 @@ stage, each is the ledger as it was looked at there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ninfer_lab.contract.capacity import Axis, Capacity, Occupancy
+from ninfer_lab.contract.capacity import Axis, HostArenaGeometry, Occupancy
 from ninfer_lab.contract.errors import OptionsError
 from ninfer_lab.contract.events import Event, RequestAdmitted
+from ninfer_lab.contract.ids import OwnerId
 from ninfer_lab.contract.placement import LedgerSnapshot
 from ninfer_lab.contract.target import Stage
 from ninfer_lab.lab.explain import sentence
@@ -127,14 +128,21 @@ def story_of(recording: Recording) -> PlacementStory:
             found="no placements",
             legal="a run recorded with RecordingOptions(placements=PlacementDetail.CHANGES)",
         )
-    told = _told(recording)
-    return _story(recording.facts.world, recording.facts.options.capacity, told)
+    arena = recording.facts.options.capacity.host_kv
+    return _story(recording.facts.world, arena, list(_told(recording)), {})
 
 
 def story_of_ledgers(
-    moments: Sequence[tuple[str, LedgerSnapshot]], capacity: Capacity, name: str
+    moments: Sequence[tuple[str, LedgerSnapshot]],
+    arena: HostArenaGeometry,
+    name: str,
+    sessions: Mapping[OwnerId, str] | None = None,
 ) -> PlacementStory:
     """Ledgers that somebody has kept, each with what had been done.
+
+    Args:
+        arena: How the Host arena is divided; one without granules is not shown.
+        sessions: Names of owners, beside their numbers.
 
     Raises:
         OptionsError: There is none.
@@ -142,7 +150,7 @@ def story_of_ledgers(
     if not moments:
         raise OptionsError("moments", found="none", legal="one ledger at least")
     told = [_Told(i, 0, words, ledger) for i, (words, ledger) in enumerate(moments)]
-    return _story(name, capacity, told)
+    return _story(name, arena, told, sessions or {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +194,11 @@ def _words(event: Event) -> str:
     return sentence(event).partition(". Now ")[0][:_WORDS_LIMIT]
 
 
-def _story(name: str, capacity: Capacity, told: Iterable[_Told]) -> PlacementStory:
-    panels = panels_of(capacity)
-    reader = PlaceReader(panels, capacity.host_kv)
+def _story(
+    name: str, arena: HostArenaGeometry, told: Sequence[_Told], sessions: Mapping[OwnerId, str]
+) -> PlacementStory:
+    panels = panels_of(told[0].ledger.occupancy, arena)
+    reader = PlaceReader(panels, arena, sessions)
     moments: list[Moment] = []
     marks: dict[int, int] = {}
     for each in told:

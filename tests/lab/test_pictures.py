@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import pytest
 from matplotlib.patches import Rectangle
 
+from laws.pictures import IN_FLIGHT, RESERVED
 from laws.pictures import OPTIONS as PICTURE_OPTIONS
-from laws.pictures import RESERVED
+from ninfer_lab.contract.cache_controller import ControllerSnapshot
 from ninfer_lab.contract.capacity import Axis
 from ninfer_lab.contract.events import ForwardRan
 from ninfer_lab.contract.options import EngineOptions, RequestOptions
@@ -137,7 +138,7 @@ def test_the_occupancy_figure_shows_every_forward_against_capacity(engine: Engin
 def test_the_placement_figure_labels_every_slot_and_counts_the_pages(engine: Engine) -> None:
     snapshot = engine.describe()
     figure = figures.placement(snapshot, arena=engine.options.capacity.host_kv)
-    slots, host_slots, pages, arena = figure.axes
+    slots, pages, host_slots, arena = figure.axes
     labels = [text.get_text() for text in slots.texts]
     assert len(labels) == snapshot.ledger.occupancy.device_state.capacity_count
     assert any("session endpoint" in label for label in labels)
@@ -146,18 +147,32 @@ def test_the_placement_figure_labels_every_slot_and_counts_the_pages(engine: Eng
     assert sum("endpoint" in text.get_text() for text in host_slots.texts) == 1
     host_kv = snapshot.ledger.occupancy.host_kv
     assert f"{host_kv.allocated_count:,} of {host_kv.capacity_count:,}" in arena.get_title("left")
+    (legend,) = figure.legends
+    named = [text.get_text() for text in legend.get_texts()]
+    sessions = {e.owner: e.session_key for e in snapshot.catalog if e.session_key is not None}
+    assert sessions
+    assert {f"owner {owner} (session {key})" for owner, key in sessions.items()} <= set(named)
 
 
-def test_the_arena_is_drawn_to_scale_with_its_largest_hole() -> None:
-    figure = figures.placement(RESERVED, arena=PICTURE_OPTIONS.capacity.host_kv)
-    *_, backend, arena = figure.axes
-    assert "backend KV pages of 64 tokens: 5 of 20" in backend.get_title("left")
-    assert arena.get_title("left").endswith(
-        "1,500 of 4,000 bytes in use, 0 held, the largest hole 2,400"
-    )
-    whole, *cells = [patch for patch in arena.patches if isinstance(patch, Rectangle)]
-    assert whole.get_width() == 40
-    assert max(cell.get_x() + cell.get_width() for cell in cells) == 16
+@pytest.mark.parametrize(
+    ("snapshot", "backend_said", "arena_said"),
+    [
+        (IN_FLIGHT, "6 of 20 in use, 6 more", "1,000 of 4,000 bytes in use, 500 more"),
+        (RESERVED, "5 of 20 in use, 9 more", "1,500 of 4,000 bytes in use"),
+    ],
+    ids=["held for a demotion", "demoted"],
+)
+def test_the_arena_is_drawn_to_scale_with_its_largest_hole(
+    snapshot: ControllerSnapshot, backend_said: str, arena_said: str
+) -> None:  # spec: CAP-2
+    figure = figures.placement(snapshot, arena=PICTURE_OPTIONS.capacity.host_kv)
+    *_, backend, _, arena = figure.axes
+    assert f"backend KV pages, 64 tokens each: {backend_said}" in backend.get_title("left")
+    title = arena.get_title("left")
+    assert arena_said in title
+    assert title.endswith("; the largest hole 2,400"), "what is held is no hole"
+    cells = [patch for patch in arena.patches if isinstance(patch, Rectangle)]
+    assert max(cell.get_x() + cell.get_width() for cell in cells) == 40
 
 
 def test_a_figure_shows_itself_in_a_notebook_as_png(engine: Engine) -> None:

@@ -119,7 +119,7 @@ def test_a_place_is_replayed_and_said_in_words() -> None:  # spec: W-3
     told = [("three owners", bench.ledger)]
     bench.evict(OwnerId(1))
     told.append(("owner 1 is gone", bench.ledger))
-    story = story_of_ledgers(told, bench.options.capacity, "two aliases")
+    story = story_of_ledgers(told, bench.options.capacity.host_kv, "two aliases")
     assert story.describe(0) == (
         "1 of 2: three owners\n"
         "Device StateImage slots: 3 of 6 used\n"
@@ -150,4 +150,4 @@ def test_a_run_without_placements_is_refused_with_what_to_do() -> None:  # spec:
     with pytest.raises(OptionsError, match=r"found no placements.*PlacementDetail\.CHANGES"):
         story_of(random_run(3, requests=2))
     with pytest.raises(OptionsError, match="found none"):
-        story_of_ledgers([], two_aliases().options.capacity, "nothing")
+        story_of_ledgers([], two_aliases().options.capacity.host_kv, "nothing")

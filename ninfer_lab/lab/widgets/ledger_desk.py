@@ -19,7 +19,7 @@ from ninfer_lab.contract.target import Assessment
 from ninfer_lab.lab import palette
 from ninfer_lab.lab.ledger_bench import LedgerBench
 from ninfer_lab.lab.picture import Picture
-from ninfer_lab.lab.placement_map import placement
+from ninfer_lab.lab.placement_figures import placement
 from ninfer_lab.lab.wanted import Fate, Wanted
 from ninfer_lab.lab.widgets.shown import WIDE, both_forms
 

@@ -16,8 +16,8 @@ from ninfer_lab.contract.capacity import Axis
 from ninfer_lab.contract.options import ResolvedOptions
 from ninfer_lab.contract.placement import LedgerSnapshot
 from ninfer_lab.lab import palette
-from ninfer_lab.lab.moment_figures import placement_moment
 from ninfer_lab.lab.picture import Picture
+from ninfer_lab.lab.placement_figures import placement_moment
 from ninfer_lab.lab.placement_story import PlacementStory, story_of, story_of_ledgers
 from ninfer_lab.lab.recording.recording import Recording
 from ninfer_lab.lab.stage_columns import stage_columns, uses_column
@@ -56,7 +56,7 @@ class PlacementMapView(LiveView):
             self.story = story_of(subject)
         else:
             assert options is not None, "ledgers do not say how the Host arena is divided"
-            self.story = story_of_ledgers(subject, options.capacity, name)
+            self.story = story_of_ledgers(subject, options.capacity.host_kv, name)
         moments = self.story.moments
         last = len(moments) - 1
         stage_uses, plans = stage_columns([m.stages for m in moments], [m.stage for m in moments])

@@ -14,7 +14,7 @@ import ipywidgets
 from ninfer_lab.contract.result import Aborted, ResourceResult
 from ninfer_lab.contract.transaction import TransactionPhase
 from ninfer_lab.lab.picture import Picture
-from ninfer_lab.lab.placement_map import placement
+from ninfer_lab.lab.placement_figures import placement
 from ninfer_lab.lab.transition_trials import Pressed, pressed
 from ninfer_lab.lab.widgets.shown import WIDE, both_forms
 
