@@ -25,6 +25,9 @@ COLUMNS = 32
 _SLOT_COLUMNS = 4
 """A slot is as wide as so many pages: it carries words."""
 
+_BLANK = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
+"""Beneath words that would stand on hatching."""
+
 _NAMED_HOLDERS = 12
 """In the legend; more say nothing."""
 
@@ -146,6 +149,7 @@ def _panel(
                 ha="center",
                 va="center",
                 fontsize=7,
+                bbox=_BLANK if mark.is_held else None,
             )
     axes.set_xlim(-0.2, max(columns, COLUMNS))
     axes.set_ylim(-_lines(panel) + 0.8, 1.1)
