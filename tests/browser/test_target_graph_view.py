@@ -10,7 +10,7 @@ from ninfer_lab.lab.decisions import look
 from ninfer_lab.lab.planner_problems import generated
 from ninfer_lab.lab.widgets.target_graph_view import TargetGraphView
 
-CANVAS = ".nl-target-graph canvas"
+CANVAS = ".nl-target-graph canvas[tabindex]"
 TAKEN = 14
 
 

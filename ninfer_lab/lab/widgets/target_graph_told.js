@@ -6,14 +6,15 @@ import { element, said, saidBytes, saidTime } from "./view_controls.js";
 const WORK = 6;
 const BROKEN = 7;
 
-/** The panel of one target. */
-export function toldOf(graph, data, facts, target) {
+/** The panel of one target; `opener` is what opens and hides the targets below it. */
+export function toldOf(graph, data, facts, target, opener) {
   const look = graph.look[target];
   const verdict = facts.verdicts[graph.verdict[target]].words;
   const ending = facts.incumbents[facts.incumbents.length - 1] === target ? " · taken" : "";
   const seen = look ? `looked at ${look} of ${data.target_of_look.length}` : "";
   const panel = element("div", {}, element("p", { class: "nl-title" }, `Target ${target}: ${verdict}${ending}`));
   panel.append(element("p", {}, [capital(facts.candidates[graph.candidate[target]]), seen].filter(Boolean).join(" · ")));
+  if (opener) panel.append(element("p", {}, opener));
   if (look) panel.append(work(data, facts, look - 1));
   panel.append(...fates(data, facts, target));
   if (look) {
