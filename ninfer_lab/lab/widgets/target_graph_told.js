@@ -86,7 +86,8 @@ function terms(data, facts, look) {
     const part = `flex:${Math.max(0, value)} 0 0;background:${colour(i)};border-right:1px solid var(--nl-paper)`;
     if (value > 0) bar.append(element("span", { style: part }));
   });
-  const rows = values.map((value, i) => tr([facts.terms[i], saidTime(value)], { 1: "nl-number" }));
+  const swatch = (i) => element("i", { class: "nl-swatch", style: `background:${colour(i)}` });
+  const rows = values.map((value, i) => tr([element("span", {}, swatch(i), facts.terms[i]), saidTime(value)], { 1: "nl-number" }));
   rows.push(tr([element("b", {}, "J"), element("b", {}, saidTime(total))], { 1: "nl-number" }));
   return [element("h4", {}, "J, term by term"), bar, element("table", {}, ...rows)];
 }

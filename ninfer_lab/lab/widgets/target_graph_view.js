@@ -26,8 +26,8 @@ function build(life) {
     element("canvas", { role: "application" }),
     `${graph.count} targets of ${facts.name}. Arrow keys move between them, Enter opens what is below, n goes to the next that does not fit; what is chosen is read out beside.`,
   );
-  const chosen = new ChosenMark();
-  const drawn = element("div", { class: "nl-drawn" }, canvas, chosen.node);
+  const mark = new ChosenMark();
+  const drawn = element("div", { class: "nl-drawn" }, canvas, mark.node);
   const painter = new GraphPainter(canvas, view);
   const told = element("div", { class: "nl-told", role: "region", "aria-live": "polite", "aria-label": "the chosen target" });
   const steps = stepBar(life, {
@@ -39,14 +39,16 @@ function build(life) {
   const theme = themed(life, root, again);
   const paint = () => {
     painter.paint(theme.page(), model.get("step"), model.get("selected"));
-    chosen.show(view, model.get("selected"));
+    mark.show(view, model.get("selected"));
     if (view.isSought) inSight();
     view.isSought = false;
   };
   const relaid = () => {
     const width = Math.max(420, drawn.clientWidth || root.clientWidth * 0.6 || 620);
     theme.forget();
-    view.shown = visible(graph, view);
+    // What is read beside the graph stands on it, whatever is opened and closed.
+    const chosen = model.get("selected");
+    view.shown = visible(graph, { ...view, sought: chosen === null ? view.sought : [...view.sought, chosen] });
     view.placed = places(graph, view.shown, width, facts.candidates.length);
     view.links = links(graph, view.shown);
     again();
