@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Position
 
 from browser.test_first_notebook import SCREENSHOTS
-from browser.view_page import ViewPage
+from browser.view_page import DARK, ViewPage
 from lab.recorded_runs import random_run
 from ninfer_lab.contract.recording_options import PlacementDetail, RecordingOptions
 from ninfer_lab.lab.widgets.placement_map_view import PlacementMapView
@@ -42,6 +42,92 @@ def test_every_place_has_the_colour_of_who_refers_to_it(
             colour = story.holders[cells[cell].holders[0]][1]
             assert f"#{red:02X}{green:02X}{blue:02X}" == colour
     blank.page.screenshot(path=SCREENSHOTS / f"placement_map_{'dark' if dark else 'light'}.png")
+    assert blank.problems == []
+
+
+def test_a_step_paints_the_places_that_change_and_the_whole_is_the_same(
+    blank: ViewPage, run: PlacementMapView
+) -> None:  # spec: W-3
+    blank.mount(run, name="stepped")
+    for step in (100, 101, 102, 60, 300, 299, 103):
+        blank.set("step", step, name="stepped")
+        blank.painted()
+    blank.count_painting()
+    blank.set("step", 104, name="stepped")
+    story = run.story
+    changes_count = len(story.moments[104].changes)
+    stepped = blank.painted()
+    assert 1 not in stepped or stepped[1] < 6 * (changes_count + len(story.panels))
+    assert 0 not in stepped, "the strip over the run"
+    blank.mount(run, name="whole")
+    blank.set("step", 104, name="whole")
+    whole = blank.painted()
+    assert whole[2] > 1000
+    assert whole[3] > 20
+    assert blank.unlike(".nl-drawn canvas", "stepped", "whole") == 0
+    blank.set("step", 300, name="stepped")
+    blank.painted()
+    assert blank.unlike(".nl-drawn canvas", "stepped", "whole") > 1000, "else the two are no test"
+    assert blank.problems == []
+
+
+def test_what_is_promised_is_hatched_while_it_is(
+    blank: ViewPage, run: PlacementMapView
+) -> None:  # spec: W-3
+    moments = run.story.moments
+    promised = [moment.occupancy.device_kv.reserved_count > 0 for moment in moments]
+    comes = next(i for i in range(60, len(moments)) if promised[i] and not promised[i - 1])
+    goes = next(i for i in range(comes, len(moments)) if not promised[i])
+    for name in ("stepped", "whole"):
+        blank.mount(run, name=name)
+    for step in (comes - 1, comes, goes):
+        blank.set("step", step, name="stepped")
+        blank.painted()
+        blank.page.evaluate("() => window.whole.end()")
+        blank.mount(run, name="whole")
+        blank.set("step", step, name="whole")
+        blank.painted()
+        assert blank.unlike(".nl-drawn canvas", "stepped", "whole") == 0, step
+    assert blank.problems == []
+
+
+def test_a_change_of_theme_paints_all_of_it_again(blank: ViewPage, run: PlacementMapView) -> None:
+    # spec: W-5
+    blank.mount(run)
+    blank.painted()
+    panel = run.story.panels[1]
+    free = next(
+        cell
+        for cell in range(panel.first, panel.first + panel.places_count)
+        if not run.story.cells_at(0)[cell].holders
+    )
+    blank.set("step", 0)
+    blank.painted()
+    spot = spot_of(blank, free)
+    assert blank.pixel(CANVAS, spot["x"], spot["y"]) == (238, 238, 238)
+    blank.page.evaluate(
+        "dark => { for (const [name, value] of Object.entries(dark))"
+        " document.documentElement.style.setProperty(name, value);"
+        " document.body.dataset.jpThemeLight = 'false'; }",
+        DARK,
+    )
+    blank.painted()
+    assert blank.pixel(CANVAS, spot["x"], spot["y"]) == (66, 66, 66)
+    assert blank.problems == []
+
+
+def test_the_slider_stays_as_long_as_it_is_under_the_hand(
+    blank: ViewPage, run: PlacementMapView
+) -> None:
+    blank.mount(run)
+    staged = next(i for i, m in enumerate(run.story.moments) if i > 60 and m.stages)
+    plain = next(i for i, m in enumerate(run.story.moments) if i > 60 and not m.stages)
+    widths = []
+    for step in (staged, plain, staged):
+        blank.set("step", step)
+        blank.painted()
+        widths.append(blank.page.locator(".nl-slider").bounding_box()["width"])  # type: ignore[index]
+    assert max(widths) - min(widths) < 12
     assert blank.problems == []
 
 

@@ -57,3 +57,23 @@ def test_an_owner_is_chosen_and_keeps_the_focus(
     assert taken == [each.rungs[each.taken].words for each in first]
     assert blank.end() == 0
     assert blank.problems == []
+
+
+def test_a_ladder_that_says_the_same_stays_as_it_is(
+    blank: ViewPage, ladders: PressureLaddersView
+) -> None:  # spec: W-2
+    blank.mount(ladders)
+    last = len(ladders.ladders) - 1
+    blank.page.evaluate(
+        "() => { for (const [i, each] of document.querySelectorAll('.nl-ladder').entries())"
+        " each.id = `old${i}`; }"
+    )
+    blank.set("step", last - 1)
+    same = [a == b for a, b in zip(ladders.ladders[last - 1], ladders.ladders[last], strict=True)]
+    kept = blank.page.evaluate(
+        "() => [...document.querySelectorAll('.nl-ladder')].map((each, i) => each.id === `old${i}`)"
+    )
+    assert kept == same
+    assert True in same
+    assert False in same
+    assert blank.problems == []

@@ -101,24 +101,35 @@ def test_a_fork_is_asked_for_from_where_it_stands(blank: ViewPage, stepper: Step
     assert blank.end() == 0
 
 
-def test_a_step_and_a_first_draw_are_quick_to_do(blank: ViewPage, stepper: StepperView) -> None:
+def test_a_step_paints_what_stands_about_it_and_moves_a_bar_over_the_run(
+    blank: ViewPage, stepper: StepperView
+) -> None:
     """Counted, not timed: what a step paints does not grow with the run."""
     blank.mount(stepper)
-    drawn = blank.page.evaluate(
-        """() => { let n = 0; const pen = CanvasRenderingContext2D.prototype, old = pen.fillRect;
-        pen.fillRect = function (...a) { n += 1; return old.apply(this, a); };
-        window.drawn = () => n; return n; }"""
-    )
+    blank.painted()
+    blank.count_painting()
+    bars = blank.page.locator(".nl-bar-here")
+    before = [bars.nth(i).bounding_box() for i in range(2)]
     blank.set("step", 100)
-    blank.page.wait_for_timeout(60)
-    assert drawn == 0 < blank.page.evaluate("() => window.drawn()") < 4 * len(stepper.timeline)
+    assert set(blank.painted()) == {0}, "of three canvases"
+    for i, was in enumerate(before):
+        now = bars.nth(i).bounding_box()
+        assert was is not None
+        assert now is not None
+        assert now["x"] < was["x"] - 100
+        assert now["height"] > 20
+    blank.set("selected", 3)
+    assert set(blank.painted()) == {0, 1, 2}
 
 
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_the_dashboard_stands_where_the_stepper_does(
-    blank: ViewPage, run: Run
+    blank: ViewPage, run: Run, dark: bool
 ) -> None:  # spec: W-5
     view = DashboardView(run.recording)
-    blank.mount(view)
+    blank.mount(view, dark=dark)
+    blank.painted()
+    blank.count_painting()
     words = blank.page.locator(".nl-dashboard").inner_text()
     assert "request 15" in words
     blank.set("event", view.board.ended[4].event + 1)
@@ -127,8 +138,15 @@ def test_the_dashboard_stands_where_the_stepper_does(
     blank.page.locator(".nl-dashboard canvas").focus()
     blank.page.keyboard.press("ArrowRight")
     assert blank.get("event") == view.board.ended[5].event
+    blank.page.screenshot(path=SCREENSHOTS / f"dashboard_{'dark' if dark else 'light'}.png")
+    bar = blank.page.locator(".nl-bar-here")
+    was = bar.bounding_box()
     blank.page.locator(".nl-dashboard canvas").click(position={"x": 100, "y": 60})
     assert blank.get("step") == 0
-    blank.page.screenshot(path=SCREENSHOTS / "dashboard.png")
+    assert blank.painted() == {}, "only the bar moves"
+    now = bar.bounding_box()
+    assert was is not None
+    assert now is not None
+    assert now["x"] < was["x"] - 300
     assert blank.problems == []
     assert blank.end() == 0

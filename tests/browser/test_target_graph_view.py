@@ -6,11 +6,12 @@ import pytest
 
 from browser.test_first_notebook import SCREENSHOTS
 from browser.view_page import ViewPage
+from browser.view_speed import two_thousand_targets
 from ninfer_lab.lab.decisions import look
 from ninfer_lab.lab.planner_problems import generated
 from ninfer_lab.lab.widgets.target_graph_view import TargetGraphView
 
-CANVAS = ".nl-target-graph canvas"
+CANVAS = ".nl-target-graph canvas[tabindex]"
 TAKEN = 14
 
 
@@ -81,6 +82,114 @@ def test_the_rest_opens_and_closes(blank: ViewPage, graph: TargetGraphView) -> N
     blank.page.wait_for_function(f"few => ({placed})() !== few", arg=few)
     blank.page.keyboard.press("a")
     blank.page.wait_for_function(f"few => ({placed})() === few", arg=few)
+    assert blank.problems == []
+
+
+def pill_of(blank: ViewPage, target: int) -> dict[str, float]:
+    blank.page.wait_for_timeout(50)
+    found: dict[str, float] = blank.page.evaluate(
+        f"() => document.querySelector({CANVAS!r}).pillOf({target})"
+    )
+    return found
+
+
+def below(graph: TargetGraphView, target: int) -> set[int]:
+    return {lower for upper, lower in graph.seen.steps if upper == target}
+
+
+def test_the_pill_opens_what_is_hidden_below_and_closes_it(
+    blank: ViewPage, graph: TargetGraphView
+) -> None:  # spec: W-1
+    blank.mount(graph)
+    hidden = below(graph, 0) - set(graph.seen.incumbents)
+    pill = pill_of(blank, 0)
+    assert pill["hidden"] == len(hidden) == 8
+    canvas = blank.page.locator(CANVAS)
+    canvas.hover(position={"x": pill["x"], "y": pill["y"]})
+    assert canvas.get_attribute("title") == "open the 8 hidden below target 0"
+    canvas.click(position={"x": pill["x"], "y": pill["y"]})
+    assert pill_of(blank, 0)["hidden"] == 0
+    for target in sorted(hidden):
+        canvas.click(position=place_of(blank, target))  # type: ignore[arg-type]
+        assert blank.get("selected") == target
+        assert blank.page.locator(".nl-told").inner_text().startswith(f"Target {target}:")
+    pill = pill_of(blank, 0)
+    canvas.click(position={"x": pill["x"], "y": pill["y"]})
+    assert pill_of(blank, 0)["hidden"] == len(hidden - {blank.get("selected")})
+    assert blank.problems == []
+
+
+def test_what_is_hidden_below_opens_by_keys(
+    blank: ViewPage, graph: TargetGraphView
+) -> None:  # spec: W-1, W-5
+    blank.mount(graph)
+    blank.set("selected", 0)
+    opener = blank.page.locator(".nl-told button")
+    assert opener.inner_text() == "+8 Open what is hidden below"
+    opener.focus()
+    blank.page.keyboard.press("Enter")
+    assert opener.inner_text() == "− Hide what is below"
+    assert opener.evaluate("each => each === document.activeElement")
+    assert pill_of(blank, 0)["hidden"] == 0
+    blank.page.locator(CANVAS).focus()
+    blank.page.keyboard.press("Enter")
+    assert pill_of(blank, 0)["hidden"] == 8
+    assert blank.problems == []
+
+
+@pytest.fixture(scope="module")
+def crowd() -> TargetGraphView:
+    return TargetGraphView(two_thousand_targets())
+
+
+def test_in_a_crowd_a_step_paints_what_it_judged(
+    blank: ViewPage, crowd: TargetGraphView
+) -> None:  # spec: W-1
+    """Counted, not timed."""
+    blank.mount(crowd)
+    blank.page.get_by_role("button", name="All 2,000").click()
+    blank.set("step", 1_500)
+    blank.painted()
+    blank.count_painting()
+    blank.set("step", 1_501)
+    assert 2 <= blank.painted()[0] < 40, "of 2,000"
+    blank.set("selected", 7)
+    assert blank.painted()[0] < 40, "what is chosen stands over the canvas"
+    assert blank.problems == []
+
+
+STEPS = {
+    "among links": (27, 20, 25, 12, 18, 9),
+    "after the path": (*range(1_900, 940, -150), 940, 1_080, 1_230),
+    "on the path": (934, 935),
+}
+"""Each short enough to be painted target by target; the last incumbents have looks 7 and 935."""
+
+
+CURVE_PIXELS = 4
+"""May differ where a curve is cut by the edge of a target's place."""
+
+
+@pytest.mark.parametrize("where", STEPS)
+def test_a_crowd_painted_bit_by_bit_is_the_crowd_painted_at_once(
+    blank: ViewPage, graph: TargetGraphView, crowd: TargetGraphView, where: str
+) -> None:  # spec: W-1
+    view = graph if where == "among links" else crowd
+    everything = blank.page.get_by_role("button", name="All ")
+    blank.mount(view, name="stepped")
+    everything.click()
+    blank.painted()
+    for step in STEPS[where]:
+        blank.set("step", step, name="stepped")
+        blank.painted()
+    blank.mount(view, name="whole")
+    blank.set("step", STEPS[where][-1], name="whole")
+    everything.last.click()
+    blank.painted()
+    assert blank.unlike("canvas", "stepped", "whole") <= CURVE_PIXELS
+    blank.set("step", 3, name="stepped")
+    blank.painted()
+    assert blank.unlike("canvas", "stepped", "whole") > 200, "else the two are no test"
     assert blank.problems == []
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from browser.jupyter_session import LabPage
 from browser.test_first_notebook import SCREENSHOTS
 
-CANVAS = ".nl-target-graph canvas"
+CANVAS = ".nl-target-graph canvas[tabindex]"
 TOLD_CODE_CELL = 4
 """Of notebook 50: the one that prints what is chosen."""
 

@@ -40,6 +40,37 @@ PIXEL = """({selector, x, y}) => {
   return [...canvas.getContext('2d').getImageData(x * ratio, y * ratio, 1, 1).data].slice(0, 3);
 }"""
 
+PAINTED = """() => {
+  const pen = CanvasRenderingContext2D.prototype;
+  window.calls = {};
+  for (const name of ['fillRect', 'fill', 'stroke', 'fillText']) {
+    const act = pen[name];
+    pen[name] = function (...given) {
+      const at = [...document.querySelectorAll('canvas')].indexOf(this.canvas);
+      window.calls[at] = (window.calls[at] ?? 0) + 1;
+      return act.apply(this, given);
+    };
+  }
+}"""
+
+NEXT_FRAME = "() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))"
+
+UNLIKE = """([selector, one, other]) => {
+  const [a, b] = [one, other].map(name => {
+    const canvas = window[name].el.querySelector(selector);
+    return canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+  });
+  if (a.length !== b.length) return a.length;
+  let count = 0;
+  // As they are seen: what is nearly clear has no colour. A curve that is painted within a clip
+  // may come to lie a fifth of a pixel beside itself.
+  const seen = (data, i, part) => (part === 3 ? data[i + 3] : (data[i + part] * data[i + 3]) / 255);
+  for (let i = 0; i < a.length; i += 4) {
+    if ([0, 1, 2, 3].some(part => Math.abs(seen(a, i, part) - seen(b, i, part)) > 90)) count += 1;
+  }
+  return count;
+}"""
+
 MOUNT = """async ({esm, css, state, buffers, variables, name}) => {
   const held = {...state};
   for (const [key, content] of Object.entries(buffers)) {
@@ -148,6 +179,21 @@ class ViewPage:
         """Red, green and blue of a canvas at a place, in CSS pixels."""
         red, green, blue = self.page.evaluate(PIXEL, {"selector": selector, "x": x, "y": y})
         return red, green, blue
+
+    def count_painting(self) -> None:
+        """From here on, `painted` counts."""
+        self.page.evaluate(PAINTED)
+
+    def painted(self) -> dict[int, int]:
+        """How many shapes and words were painted on each canvas, by its place on the page."""
+        self.page.evaluate(NEXT_FRAME)
+        calls: dict[str, int] = self.page.evaluate("() => window.calls ?? {}")
+        return {int(canvas): count for canvas, count in calls.items()}
+
+    def unlike(self, selector: str, one: str, other: str) -> int:
+        """How many pixels of one canvas in two views are not nearly the same."""
+        count: int = self.page.evaluate(UNLIKE, [selector, one, other])
+        return count
 
     def end(self, name: str = "shown") -> int:
         """Ends a view as JupyterLab does; returns how many listeners it has left."""

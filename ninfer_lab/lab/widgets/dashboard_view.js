@@ -1,13 +1,16 @@
 // Hit rate, time to the first token, use and misses by cause, request by request.
 
 import { columns } from "./view_columns.js";
-import { clamp, element, focusable, placeOf, rendering, said, saidTime, set, stepBar } from "./view_controls.js";
-import { onTheme, pageColours, sized } from "./view_paint.js";
+import { changed, clamp, element, focusable, placeOf, rendering, said, saidTime, set, stepBar } from "./view_controls.js";
+import { marked, sized, themed } from "./view_paint.js";
 
 const LEFT = 78;
 const GAP = 14;
 const PANELS = { tokens: 150, hit: 60, ttft: 80, use: 80 };
-const HEIGHT = Object.values(PANELS).reduce((sum, each) => sum + each + GAP, 0);
+const TOP = 4;
+const PANELS_HEIGHT = Object.values(PANELS).reduce((sum, each) => sum + each + GAP, TOP - GAP);
+const HEIGHT = PANELS_HEIGHT + 20;
+const NUMBER_ROOM = 34;
 
 function build(life) {
   const { model, root } = life;
@@ -24,14 +27,21 @@ function build(life) {
     label: "requests, in the order of their ends",
     words: (step) => `request ${data.id[step]}, ${said(step + 1)} of ${said(count)}`,
   });
-  const paint = () => draw(board, canvas, pageColours(root), model.get("step"));
+  // In ink: the colours of the bars say why tokens were computed.
+  const here = marked(canvas, "var(--nl-ink)");
+  const theme = themed(life, root, () => again());
+  const drawOnce = changed((page, width) => draw({ ...board, width }, canvas, page));
+  const paint = () => {
+    here.to(LEFT + ((model.get("step") + 0.5) * (board.width - LEFT)) / count, PANELS_HEIGHT);
+    drawOnce(theme.page(), board.width);
+  };
   const again = () => life.paintSoon(paint);
   const tell = () => told.replaceChildren(facts.words[model.get("step")]);
   root.append(
     element("p", { class: "nl-title" }, `How it went: ${facts.name}`),
     steps.bar,
     legend(facts, data),
-    element("div", { class: "nl-drawn", style: "max-height:none" }, canvas),
+    element("div", { class: "nl-drawn", style: "max-height:none" }, here.box),
     told,
     element("p", { class: "nl-hint" }, "Click a request, or step with the arrow keys."),
   );
@@ -53,9 +63,9 @@ function build(life) {
     const step = data.id.indexOf(model.get("selected"));
     if (step >= 0) set(model, "step", step);
   });
-  onTheme(life, again);
   const watcher = new ResizeObserver(life.safe(() => {
     board.width = Math.max(360, root.clientWidth - 4);
+    theme.forget();
     again();
   }));
   watcher.observe(root);
@@ -79,14 +89,15 @@ function scalesOf(facts, data, count) {
   return { most, low: low - 0.1, high: Math.max(high, low + 0.3) + 0.1 };
 }
 
-function draw({ facts, data, count, width, scale }, canvas, page, step) {
+/** Nothing of it depends on where one stands. */
+function draw({ facts, data, count, width, scale }, canvas, page) {
   const pen = sized(canvas, width, HEIGHT);
   pen.fillStyle = page.paper;
   pen.fillRect(0, 0, width, HEIGHT);
   const wide = (width - LEFT) / count;
   const x = (i) => LEFT + (i + 0.5) * wide;
   const bar = Math.max(1, wide * 0.86);
-  let top = 4;
+  let top = TOP;
   const panel = (tall, name, least, most) => {
     pen.strokeStyle = page.line;
     pen.lineWidth = 1;
@@ -131,12 +142,18 @@ function draw({ facts, data, count, width, scale }, canvas, page, step) {
   for (const axis of facts.axes) {
     line(pen, axis.colour, count, x, (i) => floor - data.use[i * facts.axes_count + axis.place] * PANELS.use);
   }
-  pen.strokeStyle = facts.running_colour;
-  pen.lineWidth = 2;
-  pen.beginPath();
-  pen.moveTo(x(step), 2);
-  pen.lineTo(x(step), floor);
-  pen.stroke();
+  numbered(pen, page, data, count, x, floor + 14);
+}
+
+/** Which request stands where: its number below, as long as numbers do not meet. */
+function numbered(pen, page, data, count, x, y) {
+  pen.fillStyle = page.ink;
+  pen.textAlign = "right";
+  pen.fillText("request", LEFT - 5, y);
+  pen.fillStyle = page.quiet;
+  pen.textAlign = "center";
+  const every = Math.max(1, Math.ceil(NUMBER_ROOM / (x(1) - x(0))));
+  for (let i = 0; i < count; i += every) pen.fillText(String(data.id[i]), x(i), y);
 }
 
 function line(pen, colour, count, x, y) {

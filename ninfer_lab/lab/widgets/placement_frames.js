@@ -40,7 +40,7 @@ export class Frames {
 }
 
 export const SLOT = { width: 138, height: 40, gap: 4 };
-const TITLE = 20;
+export const TITLE = 20;
 const BETWEEN = 12;
 const ARENA_HEIGHT = 26;
 

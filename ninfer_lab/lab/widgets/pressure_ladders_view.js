@@ -19,7 +19,7 @@ function build(life) {
     const { alone_pages: alone, freed_pages: freed } = found;
     head.textContent = `This target frees ${freed} Device pages. What each owner would free alone adds up to ${alone}: such numbers do not add.`;
     if (alone === freed) head.textContent = `This target frees ${freed} Device pages.`;
-    rows.replaceChildren(...found.ladders.map((ladder) => rowOf(life, ladder, model.get("selected"))));
+    showRows(life, rows, found.ladders);
     const chosen = found.ladders.find((ladder) => ladder.owner === model.get("selected"));
     told.replaceChildren(chosen ? tableOf(chosen) : element("p", { class: "nl-hint" }, "Choose an owner to read its rungs as a table."));
   };
@@ -39,10 +39,25 @@ function build(life) {
 
 function legend(facts) {
   const entry = (style, words) => element("span", {}, element("i", { style }), words);
-  const kinds = facts.kinds.map(([words, colour]) => entry(`background:${colour};border:1px solid var(--nl-line)`, words));
+  const kinds = facts.kinds.map(([words, colour]) => entry(`background:${words === "stays" ? "var(--nl-paper)" : colour};border:1px solid var(--nl-line)`, words));
   kinds.push(entry("border:2.5px solid var(--nl-ink);border-radius:3px", "taken"));
   kinds.push(element("span", {}, element("b", {}, "12 → 75"), "freed alone → with the others as decided"));
   return element("div", { class: "nl-legend" }, ...kinds);
+}
+
+/** A row that says what it said stays as it is: of a step it is few owners that decide otherwise. */
+function showRows(life, rows, ladders) {
+  const selected = life.model.get("selected");
+  ladders.forEach((ladder, i) => {
+    const says = JSON.stringify([ladder, ladder.owner === selected]);
+    const old = rows.children[i];
+    if (old?.says === says) return;
+    const row = rowOf(life, ladder, selected);
+    row.says = says;
+    if (old) old.replaceWith(row);
+    else rows.append(row);
+  });
+  while (rows.children.length > ladders.length) rows.lastChild.remove();
 }
 
 function rowOf(life, ladder, selected) {
@@ -67,7 +82,9 @@ function rowOf(life, ladder, selected) {
 function cardOf(rung, isTaken) {
   // The taken one is as light on a dark page: its words are dark on both.
   const mix = isTaken ? "78%, white" : "20%, var(--nl-paper)";
-  const style = `background:color-mix(in srgb, ${rung.colour} ${mix})`;
+  const rim = rung.kind === "stays" ? "var(--nl-line)" : `color-mix(in srgb, ${rung.colour} 55%, var(--nl-paper))`;
+  const paper = rung.kind === "stays" && !isTaken ? "var(--nl-paper)" : `color-mix(in srgb, ${rung.colour} ${mix})`;
+  const style = `background:${paper};border-color:${isTaken ? "var(--nl-ink)" : rim}`;
   const freed = freedWords(rung.alone, rung.jointly);
   return element(
     "div",

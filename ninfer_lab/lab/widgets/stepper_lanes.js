@@ -18,7 +18,13 @@ export function eventAt(range, width, x) {
   return Math.max(first, Math.min(end - 1, Math.floor(first + ((x - LEFT) / (width - LEFT)) * (end - first))));
 }
 
-/** Draws events [first, end) of a run. */
+/** The middle of an event on the canvas; null where it is not shown. */
+export function eventMiddle([first, end], width, event) {
+  if (event < first || event >= end) return null;
+  return LEFT + ((event - first + 0.5) * (width - LEFT)) / Math.max(1, end - first);
+}
+
+/** Draws events [first, end) of a run; the one stood at where `step` says it. */
 export function drawLanes(canvas, page, { facts, data, look }, range, { width, step, difference, selected }) {
   const height = lanesHeight(facts);
   const pen = sized(canvas, width, height);
@@ -58,13 +64,16 @@ export function drawLanes(canvas, page, { facts, data, look }, range, { width, s
   numbers(pen, page, data, range, x);
   if (difference !== null && difference !== undefined && difference >= first && difference < end) {
     pen.strokeStyle = page.ink;
+    pen.lineWidth = 1.5;
     pen.setLineDash([4, 3]);
     upright(pen, x(difference), height);
     pen.setLineDash([]);
   }
+  const here = step === null ? null : eventMiddle(range, width, step);
+  if (here === null) return;
   pen.strokeStyle = look.running_colour;
   pen.lineWidth = 2;
-  if (step >= first && step < end) upright(pen, x(step) + wide / 2, height);
+  upright(pen, here, height);
 }
 
 /** Each request's number where it was admitted, as long as numbers do not meet. */

@@ -1,9 +1,9 @@
 // A run, stepped by event, request, worker cycle, transaction phase and stage; and forked.
 
 import { columns } from "./view_columns.js";
-import { button, element, focusable, rendering, said, saidBytes, saidTime, set, stepBar } from "./view_controls.js";
-import { onTheme, pageColours } from "./view_paint.js";
-import { drawLanes, eventAt } from "./stepper_lanes.js";
+import { button, changed, element, focusable, rendering, said, saidBytes, saidTime, set, stepBar } from "./view_controls.js";
+import { marked, themed } from "./view_paint.js";
+import { drawLanes, eventAt, eventMiddle, lanesHeight } from "./stepper_lanes.js";
 import { frontierOf, haltFrom, thereAt, usesAt, windowAbout } from "./stepper_state.js";
 import { stagesOf } from "./placement_stages.js";
 
@@ -34,24 +34,31 @@ function build(life) {
     words: (step) => `event ${said(step)} of ${said(count - 1)}, ${saidTime(run.data.at_ns[step])}`,
   });
   const state = { width: 900, ranges: new Map(), fork: null };
+  const wholeHere = marked(whole, facts.running_colour);
+  const forkHere = marked(forkWhole, facts.running_colour);
 
+  // A run as a whole looks the same at every step: only what says "here" moves over it.
+  const wholeOnce = changed((page, width, selected, fork) => {
+    const place = { width, selected, difference: fork?.facts.difference, step: null };
+    drawLanes(whole, page, run, [0, count], place);
+    if (fork) drawLanes(forkWhole, page, fork, [0, forkCount()], place);
+    for (const each of [forkCaption, forkHere.box]) each.style.display = fork ? "block" : "none";
+  });
+  // On the scale of the run it left, so that the two stand below each other.
+  const forkCount = () => Math.max(count, state.fork?.data.kind.length ?? 0);
+  const theme = themed(life, root, () => again());
   const paint = () => {
-    const page = pageColours(root);
+    const page = theme.page();
     const step = model.get("step");
-    const place = { width: state.width, step, selected: model.get("selected"), difference: state.fork?.facts.difference };
-    const ranges = [
-      [whole, [0, count]],
-      [near, windowAbout(step, count, NEAR)],
-    ];
-    for (const [drawn, range] of ranges) {
-      state.ranges.set(drawn, range);
-      drawLanes(drawn, page, run, range, place);
-    }
-    if (state.fork) {
-      // On the scale of the run it left, so that the two stand below each other.
-      drawLanes(forkWhole, page, state.fork, [0, Math.max(count, state.fork.data.kind.length)], place);
-    }
-    for (const each of [forkCaption, forkWhole]) each.style.display = state.fork ? "block" : "none";
+    const selected = model.get("selected");
+    const range = windowAbout(step, count, NEAR);
+    state.ranges.set(whole, [0, count]);
+    state.ranges.set(near, range);
+    const tall = lanesHeight(facts);
+    wholeHere.to(eventMiddle([0, count], state.width, step), tall);
+    forkHere.to(eventMiddle([0, forkCount()], state.width, step), tall);
+    drawLanes(near, page, run, range, { width: state.width, step, selected, difference: state.fork?.facts.difference });
+    wholeOnce(page, state.width, selected, state.fork);
   };
   const again = () => life.paintSoon(paint);
   const tell = () => told.replaceChildren(...happened(run, model.get("step"), model.get("selected")));
@@ -70,16 +77,17 @@ function build(life) {
   root.append(
     element("p", { class: "nl-title" }, `Step by step: ${facts.name}`),
     steps.bar,
-    element("div", { class: "nl-bar" }, ...UNITS.flatMap(([unit, key]) => [
-      button("◀", `back by one ${unit} (Shift+${key.toUpperCase()})`, () => halt(unit, -1)),
-      button(`${unit} ▶`, `on by one ${unit} (${key})`, () => halt(unit, 1)),
-    ])),
+    element("div", { class: "nl-bar" }, ...UNITS.map(([unit, key]) => {
+      const back = button("◀", `back by one ${unit} (Shift+${key.toUpperCase()})`, () => halt(unit, -1));
+      back.setAttribute("aria-label", `back by one ${unit}`);
+      return element("span", { class: "nl-pair" }, back, button(`${unit} ▶`, `on by one ${unit} (${key})`, () => halt(unit, 1)));
+    })),
     legend(facts),
-    element("div", { class: "nl-drawn", style: "max-height:none" }, caption("about this event"), near, caption("the whole run"), whole, forkCaption, forkWhole),
+    element("div", { class: "nl-drawn", style: "max-height:none" }, caption("about this event"), near, caption("the whole run"), wholeHere.box, forkCaption, forkHere.box),
     told,
     ...forkBar(life, facts, model),
     forkLines,
-    element("p", { class: "nl-hint" }, "Keys: arrows by event; r, c, p, s on by request, cycle, phase, stage, with Shift back. Click a lane to go there."),
+    element("p", { class: "nl-hint" }, "Keys: arrows by event; ", ...UNITS.flatMap(([unit, key], i) => [i ? ", " : "", element("kbd", {}, key), ` ${unit}`]), "; with Shift back. Click a lane to go there."),
   );
   for (const drawn of [whole, near]) {
     life.on(drawn, "click", (event) => {
@@ -103,9 +111,9 @@ function build(life) {
   life.onChange("event", () => set(model, "step", model.get("event")));
   life.onChange("selected", () => { tell(); again(); });
   life.onChange("fork_lines", forked);
-  onTheme(life, again);
   const watcher = new ResizeObserver(life.safe(() => {
     state.width = Math.max(360, root.clientWidth - 4);
+    theme.forget();
     again();
   }));
   watcher.observe(root);
@@ -128,7 +136,7 @@ function happened({ facts, data }, step, selected) {
   const at = (i) => `${name(i)} in lane ${data.req_lane[i]} at ${said(frontierOf(data, i, step))} tokens (${said(data.req_reuse[i])} reused)`;
   const uses = usesAt(data, facts.axes.length, step).map(({ axis, allocated, reserved, capacity }) => {
     const word = (value) => (axis === facts.host_bytes_axis ? saidBytes(value) : said(value));
-    return `${facts.axes[axis]} ${word(allocated)}${reserved ? ` + ${word(reserved)} promised` : ""} of ${word(capacity)}`;
+    return `${facts.axes[axis].replace(" bytes", "")} ${word(allocated)}${reserved ? ` + ${word(reserved)} promised` : ""} of ${word(capacity)}`;
   });
   const lines = [
     ["happened", facts.words[data.said[step]]],

@@ -2,6 +2,9 @@
 
 import { grouped } from "./view_columns.js";
 
+/** Verdicts, as `NodeVerdict` orders them; 0 fits. */
+export const [, NO_SLOT, INFEASIBLE, UNSEEN] = [0, 1, 2, 3];
+
 export const ROOMY = { spacing: 62, line: 66, radius: 13, top: 54, gap: 0 };
 export const CROWDED = { spacing: 13, line: 13, radius: 5, top: 54, gap: 22 };
 const MARGIN = 74;
@@ -23,6 +26,7 @@ export function graphOf(data, facts) {
     depth: data.depth,
     candidate: data.candidate,
     look: data.look,
+    ofLook: data.target_of_look,
     verdict: data.verdict,
     total,
     incumbents: facts.incumbents,
@@ -43,6 +47,17 @@ export function visible(graph, { open, sought, all }) {
     for (const lower of graph.below.of(i)) shown[lower] = 1;
   }
   return shown;
+}
+
+/** Shown targets that the search judged between two of its looks, whichever is the later. */
+export function seenBetween(graph, shown, one, other) {
+  const looked = graph.ofLook.subarray(Math.min(one, other), Math.max(one, other));
+  return Array.from(looked).filter((target) => shown[target]);
+}
+
+/** The pill at a point, or null. */
+export function pillAt(pills, x, y) {
+  return pills.find((each) => Math.abs(each.x - x) <= each.half + 3 && Math.abs(each.y - y) <= 10) ?? null;
 }
 
 /** How many of a target's next targets are not shown. */

@@ -6,14 +6,15 @@ import { element, said, saidBytes, saidTime } from "./view_controls.js";
 const WORK = 6;
 const BROKEN = 7;
 
-/** The panel of one target. */
-export function toldOf(graph, data, facts, target) {
+/** The panel of one target; `opener` is what opens and hides the targets below it. */
+export function toldOf(graph, data, facts, target, opener) {
   const look = graph.look[target];
   const verdict = facts.verdicts[graph.verdict[target]].words;
   const ending = facts.incumbents[facts.incumbents.length - 1] === target ? " · taken" : "";
   const seen = look ? `looked at ${look} of ${data.target_of_look.length}` : "";
   const panel = element("div", {}, element("p", { class: "nl-title" }, `Target ${target}: ${verdict}${ending}`));
   panel.append(element("p", {}, [capital(facts.candidates[graph.candidate[target]]), seen].filter(Boolean).join(" · ")));
+  if (opener) panel.append(element("p", {}, opener));
   if (look) panel.append(work(data, facts, look - 1));
   panel.append(...fates(data, facts, target));
   if (look) {
@@ -85,7 +86,8 @@ function terms(data, facts, look) {
     const part = `flex:${Math.max(0, value)} 0 0;background:${colour(i)};border-right:1px solid var(--nl-paper)`;
     if (value > 0) bar.append(element("span", { style: part }));
   });
-  const rows = values.map((value, i) => tr([facts.terms[i], saidTime(value)], { 1: "nl-number" }));
+  const swatch = (i) => element("i", { class: "nl-swatch", style: `background:${colour(i)}` });
+  const rows = values.map((value, i) => tr([element("span", {}, swatch(i), facts.terms[i]), saidTime(value)], { 1: "nl-number" }));
   rows.push(tr([element("b", {}, "J"), element("b", {}, saidTime(total))], { 1: "nl-number" }));
   return [element("h4", {}, "J, term by term"), bar, element("table", {}, ...rows)];
 }

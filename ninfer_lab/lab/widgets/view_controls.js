@@ -150,6 +150,16 @@ export function rendering(className, label, build) {
   };
 }
 
+/** The same act, done only when it is given something else than the last time. */
+export function changed(act) {
+  let before = null;
+  return (...given) => {
+    if (before && given.every((each, i) => each === before[i])) return;
+    before = given;
+    act(...given);
+  };
+}
+
 export function set(model, name, value) {
   if (model.get(name) !== value) {
     model.set(name, value);
@@ -158,6 +168,7 @@ export function set(model, name, value) {
 }
 
 const PLAY_MS = 60;
+const WORD_EM = 0.52;
 
 /** Slider, ◀ ▶, play, and what the step is called.
  *
@@ -199,10 +210,13 @@ export function stepBar(life, { label, stops = null, words }) {
     slider,
     text,
   );
+  let widest = 0;
   const show = () => {
     slider.value = at();
     const now = words(model.get("step"));
     text.textContent = now;
+    // The room that words once took stays theirs: else the slider would change under the hand.
+    if (now.length > widest) text.style.minWidth = `${(widest = now.length) * WORD_EM}em`;
     slider.setAttribute("aria-valuetext", now);
   };
   const keyed = (event) => {

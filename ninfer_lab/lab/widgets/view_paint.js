@@ -1,5 +1,7 @@
 // Which colours has the page, and how is a canvas kept sharp?
 
+import { element } from "./view_controls.js";
+
 /** #rgb, #rrggbb or rgb(...) as [r, g, b]. */
 export function rgb(colour) {
   const numbers = colour.match(/\d+(\.\d+)?/g);
@@ -52,6 +54,31 @@ export function onTheme(life, act) {
     attributeFilter: ["data-jp-theme-light", "data-jp-theme-name", "class", "style"],
   });
   life.ends.push(() => watcher.disconnect());
+}
+
+/** The page's colours as they are now, read again only where they may have changed: reading one
+ * makes the browser work out the styles of whatever was just written.
+ *
+ * `page()` gives the same object until then, so that a painter knows by it what still stands. */
+export function themed(life, node, act) {
+  let known = null;
+  const forget = () => { known = null; };
+  onTheme(life, () => { forget(); act(); });
+  return { page: () => (known ??= pageColours(node)), forget };
+}
+
+/** An upright bar over a canvas that says "here". It is an element of its own: where it moves,
+ * nothing beneath it is painted again. */
+export function marked(canvas, colour) {
+  const bar = element("div", { class: "nl-bar-here", style: `background:${colour}` });
+  return {
+    box: element("div", { class: "nl-marked" }, canvas, bar),
+    to: (x, height) => {
+      bar.style.display = x === null ? "none" : "block";
+      if (x !== null) bar.style.transform = `translateX(${x - 1}px)`;
+      if (height) bar.style.height = `${height}px`;
+    },
+  };
 }
 
 /** Sets a canvas to a size in CSS pixels, sharp on any screen; returns its context, cleared. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { columns, grouped } from "../../../../ninfer_lab/lab/widgets/view_columns.js";
-import { placeOf, said, saidBytes, saidTime, stepForKey } from "../../../../ninfer_lab/lab/widgets/view_controls.js";
+import { changed, placeOf, said, saidBytes, saidTime, stepForKey } from "../../../../ninfer_lab/lab/widgets/view_controls.js";
 import { inkOn, mixed, rgb } from "../../../../ninfer_lab/lab/widgets/view_paint.js";
 
 test("columns come back from a buffer that begins anywhere", () => {
@@ -50,4 +50,11 @@ test("colours are mixed, and words on them can be read", () => {
   assert.equal(mixed("#000000", "#ffffff", 0.5), "rgb(128, 128, 128)");
   assert.equal(inkOn("#0072B2"), "#ffffff");
   assert.equal(inkOn("#F0E442"), "#1a1a1a");
+});
+
+test("an act is done again only when it is given something else", () => {
+  const done = [];
+  const once = changed((a, b) => done.push([a, b]));
+  for (const given of [[1, null], [1, null], [1, 2], [3, 2], [3, 2]]) once(...given);
+  assert.deepEqual(done, [[1, null], [1, 2], [3, 2]]);
 });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { eventAt, eventMiddle } from "../../../../ninfer_lab/lab/widgets/stepper_lanes.js";
 import { frontierOf, haltFrom, thereAt, usesAt, windowAbout } from "../../../../ninfer_lab/lab/widgets/stepper_state.js";
 
 const data = {
@@ -46,4 +47,11 @@ test("a window stays within", () => {
   assert.deepEqual(windowAbout(50, 100, 20), [40, 60]);
   assert.deepEqual(windowAbout(99, 100, 20), [80, 100]);
   assert.deepEqual(windowAbout(3, 5, 20), [0, 5]);
+});
+
+test("an event is found again by its middle, and none outside the range", () => {
+  const range = [100, 150];
+  for (const event of [100, 101, 149]) assert.equal(eventAt(range, 700, eventMiddle(range, 700, event)), event);
+  assert.equal(eventMiddle(range, 700, 99), null);
+  assert.equal(eventMiddle(range, 700, 150), null);
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import {
-  graphOf, hiddenBelow, links, neighbour, nextOfVerdict, places, shades, targetAt, visible,
+  graphOf, hiddenBelow, links, neighbour, nextOfVerdict, pillAt, places, seenBetween, shades, targetAt, visible,
 } from "../../../../ninfer_lab/lab/widgets/target_graph_layout.js";
 
 // A square 0 → 1, 2 → 3 with a tail 3 → 4, and a second candidate, 5.
@@ -12,7 +12,7 @@ const data = {
   verdict: [2, 3, 0, 3, 0, 2],
   from: [0, 0, 1, 2, 3],
   to: [1, 2, 3, 3, 4],
-  target_of_look: [0, 4, 5, 2],
+  target_of_look: Int32Array.of(0, 4, 5, 2),
   terms: [5, 5, 100, 300, 1, 1, 20, 20],
 };
 const facts = { terms: ["now", "later"], incumbents: [4, 2] };
@@ -82,6 +82,22 @@ test("the next of a verdict goes by looks, and round", () => {
   assert.equal(nextOfVerdict(graph, 2, 0), 5);
   assert.equal(nextOfVerdict(graph, 2, 5), 0);
   assert.equal(nextOfVerdict(graph, 1, null), null);
+});
+
+test("between two steps lies what was judged there, on and back", () => {
+  const shown = visible(graph, closed);
+  assert.deepEqual(seenBetween(graph, shown, 0, 4), [0, 4, 5, 2]);
+  assert.deepEqual(seenBetween(graph, shown, 4, 2), [5, 2]);
+  assert.deepEqual(seenBetween(graph, shown, 3, 3), []);
+  assert.deepEqual(seenBetween(graph, [1, 1, 0, 1, 1, 1], 3, 4), []);
+});
+
+test("a pill is met a little beyond its rim", () => {
+  const pills = [{ target: 3, x: 40, y: 20, half: 9 }, { target: 5, x: 90, y: 20, half: 14 }];
+  assert.equal(pillAt(pills, 51, 27).target, 3);
+  assert.equal(pillAt(pills, 106, 11).target, 5);
+  assert.equal(pillAt(pills, 54, 20), null);
+  assert.equal(pillAt(pills, 40, 33), null);
 });
 
 test("the cheapest has the fullest colour", () => {
