@@ -176,7 +176,7 @@ class SharedCaptures:
             form=session.forms[decision.target.candidate],
         )
         assessment = session.assess(decision.target)
-        told = replace(told, work=assessment.work)
+        told = replace(told, work=assessment.work, stages=assessment.stages)
         plan = self._program.seal_capture(assessment, intent)
         transaction = self._program.start_capture(plan)
         self._opened = _Opened(transaction=transaction, chance=chance, slot=slot, told=told)

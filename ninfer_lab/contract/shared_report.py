@@ -14,6 +14,7 @@ from ninfer_lab.contract.fixed_point import U64_MAX, saturated_sum
 from ninfer_lab.contract.ids import CheckpointId, OwnerId
 from ninfer_lab.contract.machine_work import MachineWork
 from ninfer_lab.contract.shared_prefix import Evidence
+from ninfer_lab.contract.target import Stage
 
 
 class CaptureForm(Enum):
@@ -118,6 +119,7 @@ class SharedCaptureTold:
         chosen: Ordinal of the scenario that was carried out.
         published: The new shared checkpoint.
         work: The copies of the target that was carried out.
+        stages: And every ordered stage of it with its occupancy.
         evicted: Owners that had to go for it, or that went before it was given up.
         deleted: Checkpoints that ended with it, of owners that stay.
         detail: Why it was given up.
@@ -130,6 +132,7 @@ class SharedCaptureTold:
     chosen: int | None = None
     published: CheckpointSummary | None = None
     work: MachineWork | None = None
+    stages: tuple[Stage, ...] = ()
     evicted: tuple[OwnerId, ...] = ()
     deleted: tuple[CheckpointId, ...] = ()
     detail: str = ""

@@ -60,7 +60,7 @@ def decided(slot: SlotSource, *, net_ns: int | None = 5, entry: int | None = Non
     )
     taken = gain is not None and gain.net_ns > 0
     session = SimpleNamespace(
-        forms=(CaptureForm.FREEZE,), assess=lambda target: SimpleNamespace(work=None)
+        forms=(CaptureForm.FREEZE,), assess=lambda target: SimpleNamespace(work=None, stages=())
     )
     return session, CaptureDecision(TARGET if taken else None, 0 if taken else None, (scenario,))
 

@@ -52,9 +52,10 @@ class Scene:
             plan, LedgerReadied(ledger, world.options, world.program.resource_revision)
         )
         held = HeldPlaces(ledger)
+        held.hold_device(proven.post)
         held.hold_snapshot(proven.post.snapshot_slots)
         state = publish_shared(ledger, world.machine, world.options, proven, held)
-        assert held.snapshot_slots == ()
+        assert (held.snapshot_slots, held.device_slots, held.device_pages) == ((), (), {})
         return state
 
 

@@ -26,17 +26,21 @@ from ninfer_lab.contract.errors import InvariantBroken
 from ninfer_lab.contract.ids import RequestId, SequenceHandle, SessionKey
 from ninfer_lab.contract.options import CacheMode, ResolvedOptions
 from ninfer_lab.contract.result import CaptureResult, SequenceEnd, Settlement
+from ninfer_lab.contract.search_report import TargetVerdict
 from ninfer_lab.contract.session_snapshot import (
     RestoredSession,
     SessionKeeper,
     SessionSnapshot,
 )
-from ninfer_lab.contract.shared_report import SharedCaptureTold
+from ninfer_lab.contract.shared_report import SharedCaptureTold, SharedOutcome
 from ninfer_lab.contract.stage_watch import StagedDesign, StageWatch, unwatched
 from ninfer_lab.contract.target import StageName
 from ninfer_lab.contract.work import Cut
 from ninfer_lab.lab.laws import Law, check_laws
 from simulation.content_machine import ContentMachine
+
+_FIRST = StageName.RELEASED
+"""The stage that every transition tells first."""
 
 
 class Watch(Enum):
@@ -59,7 +63,7 @@ class WatchedController:
 
     Attributes:
         leases_count: Windows of growth that were reserved after the first (ACT-4).
-        proved_count: Stages of admissions that were reached, each as its plan had proved it.
+        proved_count: Stages that transitions reached, each as its plan had proved it.
     """
 
     def __init__(
@@ -93,8 +97,9 @@ class WatchedController:
     def admit(self, request: AdmissionRequest) -> Admission:
         before = self._seen
         self._passed.clear()
+        self._begun = request
         admission = self._design.admit(request)
-        self._begun, self._is_open = request, isinstance(admission, NeedsTransfer)
+        self._is_open = isinstance(admission, NeedsTransfer)
         self._compare_stages(admission)
         if isinstance(admission, Admitted):
             self._admitted(request, admission)
@@ -161,6 +166,7 @@ class WatchedController:
 
     def on_forward(self, handle: SequenceHandle) -> CaptureResult:
         result = self._design.on_forward(handle)
+        self._compare_stages(result.shared)
         self._machine.committed(handle.lane)
         self._look()
         return result
@@ -211,25 +217,44 @@ class WatchedController:
         self._passed.append((stage, self._design.occupancy()))
         self._told_stage(stage)
 
-    def _compare_stages(self, answer: Admission | SharedCaptureTold | None) -> None:
-        """What an admission used at each stage is what its plan had proved (STG-1).
+    def _compare_stages(self, answer: object) -> None:
+        """What a transition used at each stage is what its plan had proved, stage by stage in the
+        plan's order (STG-1, STG-2).
 
         Beside copies in flight active requests map what was promised to them, so that what is used
-        is compared, not what of it is allocated. Captures that follow at once are not its own.
+        is compared, not what of it is allocated.
         """
-        if not isinstance(answer, Admitted | AdmissionAborted) or answer.report.winner is None:
+        match answer:
+            case Admitted(report=report, capture=capture):
+                self._compare(report.winner, is_whole=True)
+                self._compare_stages(None if capture is None else capture.shared)
+            case AdmissionAborted(report=report):
+                self._compare(report.winner, is_whole=False)
+            case SharedCaptureTold(outcome=SharedOutcome.PUBLISHED):
+                self._compare(answer, is_whole=True)
+            case SharedCaptureTold(outcome=SharedOutcome.ABORTED):
+                self._compare(answer, is_whole=False)
+            case _:
+                pass
+
+    def _compare(
+        self, planned: TargetVerdict | SharedCaptureTold | None, *, is_whole: bool
+    ) -> None:
+        """One transition's stages, the first of those that were told and not compared yet."""
+        if planned is None or not planned.stages:
             return
-        planned = {each.name: each.occupancy for each in answer.report.winner.stages}
-        for ordinal, (stage, occupancy) in enumerate(self._passed):
-            if ordinal and stage is StageName.RELEASED:
-                break
-            found, proved = (
-                [use.used_count for use in of.axes] for of in (occupancy, planned[stage])
-            )
-            if found != proved:
-                raise InvariantBroken("STG-1", f"“{stage.value}” uses {found}, proved {proved}")
+        inner = planned.stages[1:-1]  # what was before, and what has come of it, tell themselves
+        told = self._passed[: len(inner)]
+        count = next((i for i, (name, _) in enumerate(told) if i and name is _FIRST), len(told))
+        del self._passed[:count]
+        if is_whole and count != len(inner):
+            raise InvariantBroken("STG-2", f"{count} stages told of {len(inner)}")
+        for (name, occupancy), proved in zip(told[:count], inner, strict=False):
+            found = [use.used_count for use in occupancy.axes]
+            wanted = [use.used_count for use in proved.occupancy.axes]
+            if (name, found) != (proved.name, wanted):
+                raise InvariantBroken("STG-1", f"“{name.value}” uses {found}, proved {proved}")
             self.proved_count += 1
-        self._passed.clear()
 
     def _look(self) -> None:
         if self._watch is Watch.EVERY_CALL:
@@ -238,6 +263,7 @@ class WatchedController:
     def look(self) -> None:
         """Every law about now and about what has changed since the last look, and every content."""
         now = self._design.describe()
+        self._learn_truth(now)
         check_laws(now, self._options, self._seen, without=self._without)
         told = self._design.occupancy()
         if told != now.ledger.occupancy:
@@ -246,6 +272,12 @@ class WatchedController:
         self._machine.check_contents(now.ledger)
         self._seen = now
         self.checks_count += 1
+
+    def _learn_truth(self, now: ControllerSnapshot) -> None:
+        """Who is active and not yet told of is looked at where it captures as it starts."""
+        for sequence in now.ledger.sequences:
+            if sequence.lane not in self._machine.truth and self._begun is not None:
+                self._machine.truth[sequence.lane] = list(self._begun.prompt.tokens)
 
 
 def _require_few_anchors(now: ControllerSnapshot, limit_count: int) -> None:

@@ -10,6 +10,7 @@ Does not know which checkpoints are worth keeping: the terms say what gives way.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ninfer_lab.contract.capacity import KvPool
@@ -126,7 +127,12 @@ def _stand(
     covered = {
         space.pool: space.prefix(shapes[space.pool].coverage_tokens) for space in sequence.spaces
     }
-    if not copy_tails(ledger, machine, sequence, shapes):
+    tails = {
+        pool: ledger.kv[pool].device_places.take(shape.copied_pages) for pool, shape in order.shapes
+    }
+    if not copy_tails(ledger, machine, sequence, shapes, tails):
+        for pool, places in tails.items():
+            ledger.kv[pool].device_places.give_back(places)
         return CaptureResult(
             outcome=CaptureOutcome.COPY_FAILED,
             frontier_tokens=frontier,
@@ -190,17 +196,17 @@ def copy_tails(
     ledger: Ledger,
     machine: MachineApi,
     sequence: ActiveSequence,
-    shapes: dict[KvPool, SnapshotShape],
+    shapes: Mapping[KvPool, SnapshotShape],
+    taken: Mapping[KvPool, tuple[PageId, ...]],
 ) -> bool:
     """Gives the writer its own partial tails and freezes the rest.
+
+    Args:
+        taken: Device pages for the copies.
 
     Returns:
         Whether the machine has copied them; if not, everything is as before.
     """
-    taken: dict[KvPool, tuple[PageId, ...]] = {
-        pool: ledger.kv[pool].device_places.take(shape.copied_pages)
-        for pool, shape in shapes.items()
-    }
     try:
         tails = _tail_copies(ledger, sequence, taken)
         if tails:
@@ -208,8 +214,6 @@ def copy_tails(
     except (InvariantBroken, AssertionError):
         raise
     except Exception:  # the machine's own: a capture is optional and is skipped (INV-15)
-        for pool, places in taken.items():
-            ledger.kv[pool].device_places.give_back(places)
         return False
     for space in sequence.spaces:
         tail_copy = None
@@ -221,7 +225,7 @@ def copy_tails(
 
 
 def _tail_copies(
-    ledger: Ledger, sequence: ActiveSequence, taken: dict[KvPool, tuple[PageId, ...]]
+    ledger: Ledger, sequence: ActiveSequence, taken: Mapping[KvPool, tuple[PageId, ...]]
 ) -> tuple[PageCopy, ...]:
     copied = []
     for space in sequence.spaces:

@@ -35,8 +35,12 @@ class HeldPlaces:
     @property
     def host_granules(self) -> tuple[HostGranuleId, ...]:
         """Of the extents."""
-        runs = ((extent.first or 0, extent.run_granules) for extent in self.extents)
-        return tuple(HostGranuleId(first + i) for first, count in runs for i in range(count))
+        granules: list[HostGranuleId] = []
+        for extent in self.extents:
+            assert extent.first is not None
+            run = range(extent.first, extent.first + extent.run_granules)
+            granules += map(HostGranuleId, run)
+        return tuple(granules)
 
     def hold_host(self, post: PostState) -> None:
         """Takes the destinations of every demotion, where projection has placed them."""

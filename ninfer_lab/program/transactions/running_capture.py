@@ -53,6 +53,7 @@ class RunningCapture(RunningTransition[SharedCaptureEnd]):
     def _journey(self) -> Generator[None, None, SharedCaptureEnd]:
         try:
             yield from self._pressure()
+            self._hold_destinations(self._post.snapshot_slots)
             yield from self._snapshot()
             return self._publish()
         except Stopped as stopped:
@@ -60,7 +61,6 @@ class RunningCapture(RunningTransition[SharedCaptureEnd]):
 
     def _snapshot(self) -> Generator[None]:
         """The active image is copied to the Host, where that is how it is to be had."""
-        self._held.hold_snapshot(self._post.snapshot_slots)
         sequence, states = self._proven.sequence, self._ledger.states
         device_slot = states.device_slot(sequence.write_image)
         assert device_slot is not None, "an active image lies on the Device"

@@ -21,7 +21,6 @@ from ninfer_lab.contract.result import (
     ResourceResult,
 )
 from ninfer_lab.contract.stage_watch import StageWatch
-from ninfer_lab.contract.target import StageName
 from ninfer_lab.contract.transaction import TransactionPhase
 from ninfer_lab.program.storage.active_sequence import ActiveSequence
 from ninfer_lab.program.storage.ledger import Ledger
@@ -60,7 +59,9 @@ class RunningTransaction(RunningTransition[ResourceResult]):
     def _journey(self) -> Generator[None, None, ResourceResult]:
         try:
             yield from self._pressure()
-            self._hold_destinations()
+            self._drop_tail_end()
+            saves_image = self._proven.capture_at_start is not None
+            self._hold_destinations(self._post.snapshot_slots if saves_image else 0)
             yield from self._copied(
                 copies.restoration(self._ledger, self._lineage.source, self._post, self._held)
             )
@@ -86,14 +87,6 @@ class RunningTransaction(RunningTransition[ResourceResult]):
             self._held.give_back_snapshot()
             self._saved_at = None
         self._stable_boundary()
-
-    def _hold_destinations(self) -> None:
-        """All that the candidate needs is held from here on, whatever fills it."""
-        self._drop_tail_end()
-        self._held.hold_device(self._post)
-        if self._proven.capture_at_start is not None:
-            self._held.hold_snapshot(self._post.snapshot_slots)
-        self._reached(StageName.DESTINATIONS_RESERVED)
 
     def _drop_tail_end(self) -> None:
         """A consumed owner loses the checkpoints above the source; the source stays valid."""

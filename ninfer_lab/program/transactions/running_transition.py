@@ -133,6 +133,12 @@ class RunningTransition(ABC, Generic[Result]):
         self.phase = TransactionPhase.COPY_PUBLICATION
         self._stable_boundary()
 
+    def _hold_destinations(self, snapshot_slots: int) -> None:
+        """All that is yet to be written is held from here on, whatever fills it."""
+        self._held.hold_device(self._post)
+        self._held.hold_snapshot(snapshot_slots)
+        self._reached(StageName.DESTINATIONS_RESERVED)
+
     def _reached(self, stage: StageName) -> None:
         """What the ledger shows now is this stage, whole (STG-1)."""
         self.stage = stage

@@ -40,7 +40,7 @@ def publish_shared(
     proven: ProvenCapture,
     held: HeldPlaces,
 ) -> OwnerState:
-    """Publishes the state at the sequence's frontier. There is room: it was proved and made.
+    """Publishes the state at the sequence's frontier, in places that are held for it.
 
     Raises:
         TailsNotCopied: The machine's own failure; no owner stands.
@@ -52,16 +52,17 @@ def publish_shared(
             assert lender is not None, "its owner is leant on until the sequence ends"
             image, pages = lender.image, {pool: lender.pages_of(pool) for pool in ledger.kv}
         case CaptureForm.FREEZE:
-            pages = _parted(ledger, machine, options, sequence)
+            pages = _parted(ledger, machine, options, sequence, held)
             image = sequence.write_image
             sequence.pinned_read = True
-            sequence.write_image = ledger.states.create(ledger.states.device_places.take(1)[0])
+            sequence.write_image = ledger.states.create(held.device_slots[0])
         case CaptureForm.SNAPSHOT:
-            pages = _parted(ledger, machine, options, sequence)
+            pages = _parted(ledger, machine, options, sequence, held)
             image = ledger.states.create_on_host(held.snapshot_slots[0])
-            held.snapshot_is_filled()
         case _:
             assert_never(intent.form)
+    held.device_is_filled()
+    held.snapshot_is_filled()
     frontier = sequence.frontier_tokens
     summary = CheckpointSummary(
         ref=CheckpointRef(id=proven.checkpoint, owner=intent.destination.id),
@@ -81,7 +82,11 @@ def publish_shared(
 
 
 def _parted(
-    ledger: Ledger, machine: MachineApi, options: ResolvedOptions, sequence: ActiveSequence
+    ledger: Ledger,
+    machine: MachineApi,
+    options: ResolvedOptions,
+    sequence: ActiveSequence,
+    held: HeldPlaces,
 ) -> dict[KvPool, tuple[KvPageId, ...]]:
     """The pages of the prefix, frozen; an unaligned tail stays with it and the writer gets a copy
     (KV-4).
@@ -94,6 +99,6 @@ def _parted(
     covered = {
         space.pool: space.prefix(shapes[space.pool].coverage_tokens) for space in sequence.spaces
     }
-    if not copy_tails(ledger, machine, sequence, shapes):
+    if not copy_tails(ledger, machine, sequence, shapes, held.device_pages):
         raise TailsNotCopied
     return covered
