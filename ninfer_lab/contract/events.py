@@ -229,7 +229,8 @@ class RequestFinished(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerChanged:
-    """The ledger as the next event finds it; told only where placements are recorded.
+    """The ledger as the next event finds it, or as it was where a transition reached a stage; told
+    only where placements are recorded.
 
     Attributes:
         is_keyframe: Whether the change is told from an empty ledger, not from the one before.

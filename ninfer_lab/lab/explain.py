@@ -55,9 +55,14 @@ def headline(event: Event) -> str:
     return next(_told(event))
 
 
-def sentence(event: Event) -> str:
-    """An event in one sentence: its headline, and the rest of what it tells."""
-    return "".join(_told(event))
+def sentence(event: Event, *, tells_use: bool = True) -> str:
+    """An event in one sentence: its headline, and the rest of what it tells.
+
+    Args:
+        tells_use: Whether it ends with what is in use after it, where the event says so.
+    """
+    pieces = _told(event)
+    return "".join(p for p in pieces if tells_use or not p.startswith(_IN_USE))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +82,10 @@ class Journey:
 def journey(events: Iterable[Event]) -> Journey:
     """A run of events, told in order."""
     return Journey(sentences=tuple(sentence(event) for event in events))
+
+
+_IN_USE = ". Now "
+"""How the piece begins that tells what is in use."""
 
 
 # ── kind by kind ────────────────────────────────────────────────────────────────────────────────
@@ -171,7 +180,7 @@ def _ran(event: ForwardRan) -> Iterator[str]:
         yield f": {_row(event.rows[0])}"
     else:
         yield ": " + "; ".join(f"request {row.request} {_row(row)}" for row in event.rows)
-    yield f". Now {event.occupancy}"
+    yield f"{_IN_USE}{event.occupancy}"
 
 
 def _captured(event: CaptureTried) -> Iterator[str]:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from ninfer_lab.contract.capacity import Axis, HostArenaGeometry, Occupancy
 from ninfer_lab.contract.errors import OptionsError
-from ninfer_lab.contract.events import Event, RequestAdmitted
+from ninfer_lab.contract.events import Event
 from ninfer_lab.contract.ids import OwnerId
 from ninfer_lab.contract.placement import LedgerSnapshot
-from ninfer_lab.contract.target import Stage
+from ninfer_lab.contract.target import Stage, StageName
 from ninfer_lab.lab.explain import sentence
 from ninfer_lab.lab.passed_stages import PassedStage, passed_stages
 from ninfer_lab.lab.placement_places import (
@@ -32,7 +32,7 @@ _WORDS_LIMIT = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class PlacementMoment:
     """The ledger after one of its changes.
 
     Attributes:
@@ -67,7 +67,7 @@ class PlacementStory:
     panels: tuple[Panel, ...]
     holders: tuple[tuple[str, str], ...]
     marks: tuple[Mark, ...]
-    moments: tuple[Moment, ...]
+    moments: tuple[PlacementMoment, ...]
 
     @property
     def cells_count(self) -> int:
@@ -107,6 +107,8 @@ class PlacementStory:
 
     def words_of(self, mark: Mark) -> str:
         """What lies in a place, and who refers to it."""
+        if mark == FREE:
+            return "free"
         if mark.is_held:
             return "held, and nothing is there yet"
         who = " and ".join(self.holders[each][0] for each in mark.holders) or "nobody"
@@ -171,11 +173,10 @@ def _told(recording: Recording) -> Iterator[_Told]:
         event = min(ordinal + 1, len(events) - 1)
         speaker, stage = events[event], passed.get(ordinal)
         words = _words(speaker)
-        if stage is not None and stage.is_new:
-            event = ordinal
-            words = f"stage “{stage.name.value}”" + _before(stage)
-        elif stage is None and isinstance(speaker, RequestAdmitted):
-            stage = passed.get(event)
+        if stage is not None and stage.name is StageName.COMMITTED and stage.ending is not None:
+            words = _words(stage.ending)
+        elif stage is not None and stage.is_new:
+            event, words = ordinal, f"stage “{stage.name.value}”" + _before(stage)
         yield _Told(
             event=event,
             at_ns=events[ordinal].at_ns,
@@ -187,11 +188,12 @@ def _told(recording: Recording) -> Iterator[_Told]:
 
 
 def _before(stage: PassedStage) -> str:
-    return " of a capture" if stage.ending is None else f" before {_words(stage.ending)}"
+    return " of a transition" if stage.ending is None else f" before {_words(stage.ending)}"
 
 
 def _words(event: Event) -> str:
-    return sentence(event).partition(". Now ")[0][:_WORDS_LIMIT]
+    said = sentence(event, tells_use=False)
+    return said if len(said) <= _WORDS_LIMIT else f"{said[: _WORDS_LIMIT - 1]}…"
 
 
 def _story(
@@ -199,7 +201,7 @@ def _story(
 ) -> PlacementStory:
     panels = panels_of(told[0].ledger.occupancy, arena)
     reader = PlaceReader(panels, arena, sessions)
-    moments: list[Moment] = []
+    moments: list[PlacementMoment] = []
     marks: dict[int, int] = {}
     for each in told:
         transition = each.ledger.transition
@@ -207,7 +209,7 @@ def _story(
         changes = [(cell, mark) for cell, mark in now.items() if marks.get(cell) != mark]
         changes += [(cell, 0) for cell in marks.keys() - now.keys()]
         moments.append(
-            Moment(
+            PlacementMoment(
                 event=each.event,
                 at_ns=each.at_ns,
                 words=each.words,

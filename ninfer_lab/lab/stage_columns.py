@@ -29,7 +29,7 @@ def stage_columns(
     """
     plans = {stages: i for i, stages in enumerate(dict.fromkeys(each for each in shown if each))}
     facts = {
-        "admission": [plans.get(stages) for stages in shown],
+        "plan": [plans.get(stages) for stages in shown],
         "stage": list(at),
         "stages": [[_NAMES.index(stage.name) for stage in stages] for stages in plans],
         "stage_names": [name.value for name in StageName],

@@ -58,7 +58,7 @@ class Position:
 
     Attributes:
         event: Ordinal in the recording.
-        stage: Of the plan of which this event shows a stage; 0 elsewhere.
+        stage: Of the plan of which this event shows stages; 0 takes the first that it shows.
     """
 
     event: int
@@ -151,7 +151,7 @@ class Timeline:
         ordinal = at if isinstance(at, int) else at.event
         if not 0 <= ordinal < len(self):
             raise IndexError(f"event {ordinal} of {len(self)}")
-        place = self._arrived(ordinal) if isinstance(at, int) else at
+        place = self._arrived(ordinal) if isinstance(at, int) or not at.stage else at
         stages, shown = self.stages_at(ordinal), self.shown_at(ordinal)
         if place.stage and place.stage not in shown:
             raise IndexError(f"stage {place.stage} of those at {shown}")

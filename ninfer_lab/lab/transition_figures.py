@@ -37,7 +37,7 @@ _STAGE_NAMES = {
 
 
 def stages(found: StagedTransition, *, title: str | None = None) -> Picture:
-    """Every axis at every stage as it was proven, and marked where the ledger could be looked at.
+    """Every axis at every stage as it was proven beforehand, and marked as the ledger then was.
 
     Args:
         found: One transition, run to its end.

@@ -72,7 +72,7 @@ def pressed(*, failing_transfers: frozenset[int] = frozenset()) -> Pressed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagedTransition:
-    """One transition: what was proven of every stage, and what was found where one could look.
+    """One transition: what was proven of every stage, and what was found there.
 
     Attributes:
         observed: (stage, ledger's own occupancy), in order.

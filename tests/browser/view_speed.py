@@ -17,7 +17,7 @@ from browser.view_page import ViewPage
 from ninfer_lab.contract.capacity import Axis, Capacity, Occupancy
 from ninfer_lab.lab.decisions import look
 from ninfer_lab.lab.placement_places import FREE, Mark, Panel
-from ninfer_lab.lab.placement_story import Moment, PlacementStory
+from ninfer_lab.lab.placement_story import PlacementMoment, PlacementStory
 from ninfer_lab.lab.planner_problems import crowd
 from ninfer_lab.lab.seen_targets import SeenTargets, of_report
 from ninfer_lab.lab.widgets.live_view import LiveView
@@ -48,7 +48,7 @@ def five_thousand_moments(changes_count: int) -> PlacementStory:
         holders=(("owner 1", "#0072B2"), ("owner 2", "#E69F00"), ("owner 3", "#009E73")),
         marks=(FREE, Mark((0,)), Mark((1,)), Mark((2,)), Mark((0, 2))),
         moments=tuple(
-            Moment(
+            PlacementMoment(
                 event=step,
                 at_ns=step * 1_000_000,
                 words=f"forward {step}",

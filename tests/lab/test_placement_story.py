@@ -77,14 +77,15 @@ def test_a_transition_is_told_stage_by_stage(run: Recording, story: PlacementSto
         if moment.stage is None:
             continue
         stage = moment.stages[moment.stage]
-        if isinstance(event, RequestAdmitted):
-            assert stage.name is StageName.COMMITTED
-            assert moment.words.startswith(f"request {event.request} becomes active")
+        if stage.name is StageName.COMMITTED:
+            assert not moment.words.startswith("stage "), "it is said by what has come of it"
         elif moment.words.startswith("stage "):
             assert moment.words.startswith(f"stage “{stage.name.value}” before ")
             assert isinstance(event, LedgerChanged)
         told[stage.name] += 1
     assert told.keys() == set(StageName) - {StageName.NOW}
+    committed = [event for event in run.events if isinstance(event, RequestAdmitted)]
+    assert told[StageName.COMMITTED] >= len(committed), "with copies and without"
     assert {moment.phase for moment in story.moments} >= {
         TransactionPhase.HOST_RELEASES.value,
         TransactionPhase.COPY_PREPARATION.value,
@@ -143,7 +144,7 @@ def test_a_place_is_replayed_and_said_in_words() -> None:  # spec: W-3
 def test_a_held_and_a_pinned_place_are_named(story: PlacementStory) -> None:
     assert story.words_of(Mark((), is_held=True)) == "held, and nothing is there yet"
     assert story.words_of(Mark((0,), "x", is_pinned=True)).endswith(", pinned by a reader")
-    assert story.words_of(FREE) == "nobody"
+    assert story.words_of(FREE) == "free"
 
 
 def test_a_run_without_placements_is_refused_with_what_to_do() -> None:  # spec: BAD-1

@@ -101,8 +101,11 @@ def test_stages_are_stepped_with_their_peaks(timeline: Timeline) -> None:  # spe
         assert moment.stage.occupancy == moment.occupancy
         assert moment.stage.name.value in str(moment)
         names.append(moment.stage.name)
-        if isinstance(event, RequestAdmitted):
+        if not isinstance(event, LedgerChanged):
             assert moment.stage.name is StageName.COMMITTED
+            assert timeline.moment(Position(at.event)).stage is moment.stage, (
+                "its first is its last"
+            )
         else:  # the ledger of that very stage
             assert isinstance(event, LedgerChanged)
             assert moment.ledger is not None

@@ -157,6 +157,7 @@ _PLACEMENTS = {
     "event": pl.Int64,
     "at_ms": pl.Float64,
     "resource_revision": pl.Int64,
+    "stage": pl.String,
     "holder": pl.String,
     "id": pl.Int64,
     "lane": pl.Int64,
@@ -170,6 +171,7 @@ _PLACEMENTS = {
     "host_backend_pages": pl.Int64,
     "reserved_pages": pl.Int64,
     "reserved_backend_pages": pl.Int64,
+    "reserved_host_granules": pl.Int64,
 }
 
 
@@ -177,7 +179,7 @@ def placements(events: Iterable[Event]) -> pl.DataFrame:
     """One row per holder after every change of the ledger; empty where none was recorded.
 
     What several hold stands in each of their rows; the open transition's row says what it holds for
-    replicas that are not there yet.
+    replicas that are not there yet. `stage` is the last that it has reached.
     """
     told = tuple(events)
     rows: list[dict[str, object]] = []
@@ -188,6 +190,7 @@ def placements(events: Iterable[Event]) -> pl.DataFrame:
             "event": ordinal,
             "at_ms": event.at_ns / 1e6,
             "resource_revision": ledger.resource_revision,
+            "stage": None if ledger.transition is None else ledger.transition.stage.value,
         }
         rows.extend({**moment, **holder} for holder in _holders(ledger))
     return pl.DataFrame(rows, schema=_PLACEMENTS)
@@ -205,6 +208,7 @@ def _holders(ledger: LedgerSnapshot) -> list[dict[str, object]]:
             **places.of(owner.checkpoints, (), ()),
             "reserved_pages": 0,
             "reserved_backend_pages": 0,
+            "reserved_host_granules": 0,
         }
         for owner in ledger.owners
     ]
@@ -221,6 +225,7 @@ def _holders(ledger: LedgerSnapshot) -> list[dict[str, object]]:
                 **places.of(sequence.checkpoints, own, sequence.spaces),
                 "reserved_pages": reserved.get(KvPool.MAIN, 0),
                 "reserved_backend_pages": reserved.get(KvPool.BACKEND, 0),
+                "reserved_host_granules": 0,
             }
         )
     if ledger.transition is not None:
@@ -238,6 +243,7 @@ def _transition_row(transition: OpenTransition) -> dict[str, object]:
         "reserved_backend_pages": (
             len(transition.device_backend_pages) + transition.backend_growth_pages
         ),
+        "reserved_host_granules": len(transition.host_granules),
     }
 
 

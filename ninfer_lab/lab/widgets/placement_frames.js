@@ -114,12 +114,12 @@ export function promisedCells(marks, panel, wanted) {
   return found;
 }
 
-/** The first moment of every admission: no stage stands before it, or the end of another plan, or a
+/** The first moment of every plan that is carried out: no stage stands before it, or the end of another plan, or a
  * later stage of one that was given up. */
-export function admissionStarts({ stage, admission, stages }) {
+export function planStarts({ stage, plan, stages }) {
   const isFirst = (step) => {
     if (step === 0 || stage[step - 1] === null) return true;
-    const last = stages[admission[step - 1]].length - 1;
+    const last = stages[plan[step - 1]].length - 1;
     return stage[step - 1] === last || stage[step - 1] > stage[step];
   };
   return [...stage.keys()].filter((step) => stage[step] !== null && isFirst(step));

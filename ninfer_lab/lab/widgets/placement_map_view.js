@@ -3,7 +3,7 @@
 import { columns } from "./view_columns.js";
 import { button, changed, clamp, element, focusable, placeOf, rendering, said, set, stepBar } from "./view_controls.js";
 import { marked, themed } from "./view_paint.js";
-import { Frames, admissionStarts, cellAt, panelPlaces } from "./placement_frames.js";
+import { Frames, planStarts, cellAt, panelPlaces } from "./placement_frames.js";
 import { PlacesPainter, paintStrip } from "./placement_paint.js";
 import { stagesOf } from "./placement_stages.js";
 
@@ -31,7 +31,7 @@ function build(life) {
   const legend = element("div", { class: "nl-legend" });
   const stages = element("div", { class: "nl-told", style: "max-height:none" });
   const count = model.get("steps_count");
-  const starts = admissionStarts(facts);
+  const starts = planStarts(facts);
   const steps = stepBar(life, { label: "moments of the run", words: (step) => momentWords(view, step, count) });
 
   const theme = themed(life, root, () => life.paintSoon(paint));
@@ -48,7 +48,7 @@ function build(life) {
   };
   // What stands beside the places is made again where it says something else, and left otherwise.
   const legendOnce = changed((there) => legend.replaceChildren(...legendOf(view, there)));
-  const stagesOnce = changed((admission, stage) => stages.replaceChildren(admission === null ? "" : stagesOf(facts, data, admission, stage)));
+  const stagesOnce = changed((plan, stage) => stages.replaceChildren(plan === null ? "" : stagesOf(facts, data, plan, stage)));
   const hoverOnce = changed((words) => { hover.textContent = words; });
   const hovered = () => hoverOnce(placeWords(view, view.marks, view.hover ?? model.get("selected")));
   const tell = () => {
@@ -56,7 +56,7 @@ function build(life) {
     view.marks = view.frames.at(step);
     said.replaceChildren(...happened(view, step));
     legendOnce(holdersOf(view, view.marks));
-    stagesOnce(facts.admission[step], facts.stage[step]);
+    stagesOnce(facts.plan[step], facts.stage[step]);
     hovered();
   };
   const encircle = () => {
@@ -135,7 +135,7 @@ function build(life) {
 function momentWords({ data, facts }, step, count) {
   const ms = (data.at_ns[step] - data.at_ns[0]) / 1e6;
   const time = data.at_ns[count - 1] > data.at_ns[0] ? `, ${ms.toLocaleString("en-US", { maximumFractionDigits: 2 })} ms` : "";
-  const stage = facts.stage[step] === null ? "" : ` · stage ${facts.stage[step] + 1} of ${facts.stages[facts.admission[step]].length}`;
+  const stage = facts.stage[step] === null ? "" : ` · stage ${facts.stage[step] + 1} of ${facts.stages[facts.plan[step]].length}`;
   return `moment ${said(step + 1)} of ${said(count)}${time}${stage}`;
 }
 

@@ -147,7 +147,7 @@ function happened({ facts, data }, step, selected) {
   ];
   if (selected !== null) lines.push(["chosen", `request ${selected}`]);
   const staged = Array.prototype.indexOf.call(data.stops_stage, step);
-  return [linesOf(lines), ...(staged < 0 ? [] : [stagesOf(facts, data, facts.admission[staged], facts.stage[staged])])];
+  return [linesOf(lines), ...(staged < 0 ? [] : [stagesOf(facts, data, facts.plan[staged], facts.stage[staged])])];
 }
 
 function linesOf(lines) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import {
-  Frames, KEYFRAME_STEPS, admissionStarts, cellAt, panelPlaces, promisedCells, runsOf,
+  Frames, KEYFRAME_STEPS, planStarts, cellAt, panelPlaces, promisedCells, runsOf,
 } from "../../../../ninfer_lab/lab/widgets/placement_frames.js";
 
 /** A walk over `cells` places: at each step one of them changes, by a fixed rule. */
@@ -67,7 +67,7 @@ test("what is promised is shown on free places only", () => {
 });
 
 test("an admission begins where its first stage is told", () => {
-  const starts = (stage) => admissionStarts({ stage, admission: stage.map(() => 0), stages: [[0, 1, 2, 3]] });
+  const starts = (stage) => planStarts({ stage, plan: stage.map(() => 0), stages: [[0, 1, 2, 3]] });
   assert.deepEqual(starts([null, 1, 2, 3, 1, 3]), [1, 4], "the end of one, then the next");
   assert.deepEqual(starts([1, 1, 2, 2, 3, null, 1]), [0, 6], "beside copies in flight much else is told");
   assert.deepEqual(starts([3, 3, null]), [0, 1], "a design that tells the ends alone");
