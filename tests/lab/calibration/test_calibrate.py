@@ -251,7 +251,7 @@ def test_a_damaged_file_is_refused_before_anything_is_measured(tmp_path: Path) -
 
 
 def test_a_file_in_no_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(OptionsError, match=r"--out: found .*mine\.json; legal: a file in a folder"):
+    with pytest.raises(OptionsError, match=r"--out: found no folder .*nowhere; legal: a file"):
         command(tmp_path / "nowhere" / "mine.json", SyntheticBench())
 
 
