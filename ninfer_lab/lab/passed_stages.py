@@ -93,11 +93,10 @@ def _ending(event: Event) -> Ending | None:
             pass
         case _:
             return None
-    has_ended = shared is not None and shared.stages and shared.outcome is not _UNDER_WAY
+    has_ended = (
+        shared is not None and shared.stages and shared.outcome is not SharedOutcome.UNDER_WAY
+    )
     return event if has_ended else None
-
-
-_UNDER_WAY = SharedOutcome.UNDER_WAY
 
 
 def _commits(ending: Ending) -> bool:

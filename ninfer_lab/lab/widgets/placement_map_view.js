@@ -87,14 +87,14 @@ function build(life) {
     here.box,
     element("p", { class: "nl-hint", style: "margin:0" }, "over the run: Device pages in use (filled), promised (pale), and StateImage slots (line), each of what there is; click to go there"),
     starts.length
-      ? element("div", { class: "nl-bar" }, button("◀ admission", "the admission before (p)", () => stagedAfter(-1)), button("admission ▶", "the next admission, with its stages (n)", () => stagedAfter(1)))
+      ? element("div", { class: "nl-bar" }, button("◀ transition", "the transition before (p)", () => stagedAfter(-1)), button("transition ▶", "the next transition, with its stages (n)", () => stagedAfter(1)))
       : "",
     said,
     legend,
     element("div", { class: "nl-body" }, drawn),
     hover,
     stages,
-    element("p", { class: "nl-hint" }, "Point at a place, or click it, to read what it is and who refers to it. Keys: ", element("kbd", {}, "←"), " ", element("kbd", {}, "→"), " step, ", element("kbd", {}, "PgUp"), " ", element("kbd", {}, "PgDn"), " ten, ", element("kbd", {}, "Home"), " ", element("kbd", {}, "End"), ", ", element("kbd", {}, "space"), " play", ...(starts.length ? [", ", element("kbd", {}, "n"), " and ", element("kbd", {}, "p"), " from admission to admission."] : ["."])),
+    element("p", { class: "nl-hint" }, "Point at a place, or click it, to read what it is and who refers to it. Keys: ", element("kbd", {}, "←"), " ", element("kbd", {}, "→"), " step, ", element("kbd", {}, "PgUp"), " ", element("kbd", {}, "PgDn"), " ten, ", element("kbd", {}, "Home"), " ", element("kbd", {}, "End"), ", ", element("kbd", {}, "space"), " play", ...(starts.length ? [", ", element("kbd", {}, "n"), " and ", element("kbd", {}, "p"), " from transition to transition."] : ["."])),
   );
   life.on(canvas, "mousemove", (event) => {
     view.hover = cellAt(view.laid.placed, event.offsetX, event.offsetY);

@@ -2,7 +2,7 @@
 
 import { element, said, saidBytes } from "./view_controls.js";
 
-/** One admission's stages as a table, a bar below each number, each axis' highest stage bold, and
+/** One transition's stages as a table, a bar below each number, each axis' highest stage bold, and
  * the stage that the map shows marked. */
 export function stagesOf(facts, data, staged, here) {
   const names = facts.stages[staged].map((name) => facts.stage_names[name]);
@@ -26,7 +26,7 @@ export function stagesOf(facts, data, staged, here) {
   return element(
     "div",
     {},
-    element("h4", {}, "This admission, stage by stage (bold: the highest, which must fit)"),
+    element("h4", {}, "This transition, stage by stage (bold: the highest, which must fit)"),
     element("table", { class: "nl-stages" }, head, ...rows),
   );
 }
